@@ -1,0 +1,94 @@
+// The physical forms a profile entry may have, and their evaluation. Calibration fits the parameters, the cost model
+// evaluates them: both through this file, so a fit and a prediction can never disagree about a formula.
+//
+// Every function returns seconds, is monotone in each size, and throws NotCovered when the entry lacks a parameter.
+// `form_table()` lists each form with its parameters and their dimensions; the profile reader checks against it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/base/units.h"
+#include "sim/domain/profile.h"
+
+namespace tessella {
+
+enum class Dimension { plain, seconds, bytes, bandwidth, flop_rate };
+
+struct FormParam {
+  std::string name;
+  Dimension dimension = Dimension::plain;
+  bool required = true;
+};
+
+struct FormSpec {
+  std::string name;
+  std::string meaning; // the formula, in one line
+  std::vector<FormParam> params;
+};
+
+// All forms, in a fixed order.
+const std::vector<FormSpec>& form_table();
+
+// C[m,n] = A[m,k] B[k,n]; element sizes in bytes.
+struct GemmShape {
+  std::int64_t m = 0;
+  std::int64_t n = 0;
+  std::int64_t k = 0;
+  double in_bytes = 2.0;
+  double out_bytes = 2.0;
+};
+
+enum class GemmPass { forward, dgrad, wgrad };
+
+// Form gemm_tiles: launch + max(waves of tiles at the peak rate, bytes / HBM rate).
+// `sms` limits the SMs the kernel may use (a neighbour holds the others); 0 = all.
+double gemm_seconds(const ProfileEntry& entry, const GemmShape& shape, std::int64_t sms = 0);
+
+// Form grouped_gemm_tiles: one launch over experts; tokens[e] rows for expert e, each padded to the tile.
+// shape.m is ignored.
+double grouped_gemm_seconds(const ProfileEntry& entry, std::span<const std::int64_t> tokens, const GemmShape& shape,
+                            std::int64_t sms = 0);
+
+// Softmax attention over one rank's heads. FLOPs are those executed: causal halves them, a window bounds them.
+struct AttentionShape {
+  std::int64_t batch = 1;
+  std::int64_t seq_q = 0;
+  std::int64_t seq_kv = 0;
+  std::int64_t heads = 0;
+  std::int64_t kv_heads = 0;
+  std::int64_t qk_head_dim = 0;
+  std::int64_t v_head_dim = 0;
+  bool causal = true;
+  std::int64_t window = 0; // 0 = none
+};
+
+// Form attention_rate: launch + FLOPs / (peak * saturation(seq)).
+double attention_seconds(const ProfileEntry& entry, const AttentionShape& shape);
+
+// Chunked gated delta rule over one rank's value heads.
+struct GdnShape {
+  std::int64_t batch = 1;
+  std::int64_t seq = 0;
+  std::int64_t key_heads = 0;
+  std::int64_t value_heads = 0;
+  std::int64_t key_head_dim = 0;
+  std::int64_t value_head_dim = 0;
+};
+
+// Form gdn_rate: launch + max(FLOPs / peak, bytes / HBM rate), with the occupancy of batch * heads * chunks.
+double gdn_seconds(const ProfileEntry& entry, const GdnShape& shape);
+
+// Form stream: launch + bytes / bandwidth (norms, activations, permutes, casts, optimizer).
+double stream_seconds(const ProfileEntry& entry, double bytes);
+
+// Form collective: latency + latency_per_rank * (ranks - 1) + bytes / (link * efficiency * bytes / (bytes +
+// half_size)), where `bytes` is what the busiest link carries and `link` its bandwidth from the topology.
+double collective_seconds(const ProfileEntry& entry, std::int64_t ranks, double bytes, Bandwidth link);
+
+// Form constant: seconds, whatever the shape.
+double constant_seconds(const ProfileEntry& entry);
+
+} // namespace tessella

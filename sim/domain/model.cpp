@@ -1,0 +1,16 @@
+#include "sim/domain/model.h"
+
+#include <algorithm>
+
+namespace tessella {
+
+const MoeFfn* moe_of(const LayerKind& kind) {
+  return std::get_if<MoeFfn>(&kind.ffn);
+}
+
+bool Model::has_moe() const {
+  return std::any_of(layers.begin(), layers.end(),
+                     [this](std::int32_t k) { return moe_of(kinds[static_cast<std::size_t>(k)]) != nullptr; });
+}
+
+} // namespace tessella

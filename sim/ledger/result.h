@@ -1,0 +1,116 @@
+// What a run found out: plain values that every report renders and no report computes.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/base/units.h"
+#include "sim/domain/profile.h"
+#include "sim/domain/scenario.h"
+#include "sim/ledger/ledger.h"
+
+namespace tessella {
+
+// Memory of one pipeline rank at its peak (every rank of the group holds as much; the hottest expert rank is charged).
+struct RankMemory {
+  Bytes weights;
+  Bytes gradients;
+  Bytes optimizer;
+  Bytes activations;             // at the peak of in-flight micro-batches, as the schedule that ran orders them
+  Bytes buffers;                 // dispatch and collective buffers, head and loss workspace
+  double in_flight_chunks = 0.0; // live (stage, micro-batch) activations at the peak
+  Bytes peak() const { return weights + gradients + optimizer + activations + buffers; }
+  bool operator==(const RankMemory&) const = default;
+};
+
+struct MemoryReport {
+  std::vector<RankMemory> ranks; // per pipeline rank
+  Bytes capacity;                // of the GPU
+  std::int32_t peak_rank = 0;    // pipeline rank with the highest peak
+  bool fits = true;
+  std::optional<std::int64_t> smallest_world; // when it does not fit: fewest GPUs (more DP, else more PP) that do
+  std::vector<std::string> assumptions;       // e.g. the fragmentation factor
+  bool operator==(const MemoryReport&) const = default;
+};
+
+// How a step's time rests on evidence: fractions of busy op time by provenance of the entry behind each op.
+using ProvenanceShares = std::array<double, kNumProvenances>;
+
+// Cost of the simulation itself; the only part of a result that differs between two identical runs.
+struct SimStats {
+  double wall_s = 0.0;
+  std::int64_t events = 0;
+  std::int64_t rank_ops = 0;
+  std::int64_t peak_rss_bytes = 0;
+};
+
+// One op (or, when `op` is "F", "B", ..., a whole action) on one rank of the chosen ones; for timelines and traces.
+struct TraceEvent {
+  std::int32_t rank = 0; // global
+  std::int32_t step = 0;
+  std::int32_t lane = 0; // index into RunResult::lanes
+  std::int32_t stage = 0;
+  std::int32_t micro_batch = 0;
+  char kind = 'F'; // F B I W; 'S' send, 'D' data-parallel, 'O' optimizer
+  std::string op;
+  Time begin;
+  Time end;
+  bool operator==(const TraceEvent&) const = default;
+};
+
+// A message from one rank to another, drawn as an arrow.
+struct TraceFlow {
+  std::int32_t from_rank = 0;
+  std::int32_t to_rank = 0;
+  std::int32_t step = 0;
+  std::int32_t stage = 0; // sender's stage
+  std::int32_t micro_batch = 0;
+  char kind = 'F';
+  Time sent;
+  Time arrived;
+  bool operator==(const TraceFlow&) const = default;
+};
+
+struct StageTime {
+  Duration
+      forward; // compute of one micro-batch of this stage, mean over ranks and micro-batches, communication included
+  Duration backward;
+  bool operator==(const StageTime&) const = default;
+};
+
+struct RunResult {
+  std::vector<Duration> step_times; // one per simulated step
+  Duration step_time;               // mean
+  Duration step_time_p05;           // equal to the mean for a single step
+  Duration step_time_p95;
+  LedgerRow ledger_sum;             // over all ranks and steps: divide by (ranks * sum of step times)
+  std::vector<LedgerRow> rank_rows; // per global rank, first step
+  Duration ep_busy_sum;             // time expert all-to-alls moved data, over ranks and steps; hidden or exposed
+  std::vector<StageTime> stages;
+  Flops model_flops;    // of one step, whole job
+  Flops hardware_flops; // with recompute
+  double tokens_per_s_per_gpu = 0.0;
+  double tflops_per_gpu = 0.0;
+  double mfu = 0.0;
+  double hfu = 0.0;
+  double ep_hidden_fraction = 0.0;  // 1 when there is nothing to hide
+  double stage_imbalance = 0.0;     // max / mean over stages of F + B, minus 1
+  double load_imbalance_mean = 1.0; // max / mean tokens per EP rank, over layers and micro-batches
+  double load_imbalance_max = 1.0;
+  Duration filled_bubble; // by the bubble filler; 0 without one
+  MemoryReport memory;
+  ProvenanceShares provenance{};
+  std::int64_t simulated_replicas = 0; // < replicas when identical ones were folded
+  bool partial = false;                // interrupted
+  std::vector<std::string> warnings;
+  std::vector<std::string> lanes; // names, for TraceEvent::lane
+  std::vector<TraceEvent> events; // only for the chosen ranks and steps
+  std::vector<TraceFlow> flows;
+  SimStats sim;
+};
+
+} // namespace tessella
