@@ -1,0 +1,142 @@
+#include "sim/exec/data_parallel.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "sim/engine/clocks.h"
+
+namespace tessella {
+namespace {
+
+using Replicas = std::vector<std::unique_ptr<Replica>>;
+
+// All ranks of one pipeline position, over all replicas.
+class PositionRanks {
+ public:
+  PositionRanks(const Program& program, const Replicas& replicas, std::size_t position)
+      : program_(program), n_(static_cast<std::size_t>(program.group_size)) {
+    for (const auto& r : replicas) groups_.push_back(&r->groups()[position]);
+    lane_.resize(groups_.size() * n_);
+  }
+
+  // Reduces the gradients of chunk after chunk on the dp lane.
+  void reduce_gradients(const Position& position, const std::vector<std::size_t>& chunk_order) {
+    for (const std::size_t chunk : chunk_order) {
+      for (std::size_t g = 0; g < groups_.size(); ++g)
+        for (std::size_t r = 0; r < n_; ++r) {
+          const Time ready =
+              program_.overlap_grad_reduce ? groups_[g]->gradients_ready[chunk * n_ + r] : groups_[g]->clock[r];
+          lane_[g * n_ + r] = max(lane_[g * n_ + r], ready);
+        }
+      meet_on_lane(program_.dense_stride, position.chunks[chunk].dense_reduce);
+      meet_on_lane(program_.ep_block, position.chunks[chunk].expert_reduce);
+    }
+  }
+
+  void gather_params(const Position& position) {
+    for (std::size_t g = 0; g < groups_.size(); ++g)
+      std::copy(groups_[g]->clock.begin(), groups_[g]->clock.end(),
+                lane_.begin() + static_cast<std::ptrdiff_t>(g * n_));
+    for (const ChunkSync& chunk : position.chunks) meet_on_lane(program_.dense_stride, chunk.param_gather);
+  }
+
+ private:
+  // Ranks with equal r % stride meet over all replicas, then spend d; what outlasts the rank's own clock is exposed.
+  void meet_on_lane(std::int32_t stride, Duration d) {
+    if (d == Duration{}) return;
+    const auto width = static_cast<std::size_t>(stride);
+    std::vector<Time> start(width);
+    for (std::size_t i = 0; i < lane_.size(); ++i) start[(i % n_) % width] = max(start[(i % n_) % width], lane_[i]);
+    for (std::size_t g = 0; g < groups_.size(); ++g)
+      for (std::size_t r = 0; r < n_; ++r) {
+        Group& group = *groups_[g];
+        const Time begin = start[r % width];
+        const Time end = begin + d;
+        Time& clock = group.clock[r];
+        group.share(Share::imbalance)[r] += max(Duration{0}, begin - clock);
+        group.share(Share::exposed_dp)[r] += max(Duration{0}, end - max(begin, clock));
+        clock = max(clock, end);
+        lane_[g * n_ + r] = end;
+      }
+  }
+
+  const Program& program_;
+  std::size_t n_;
+  std::vector<Group*> groups_;
+  std::vector<Time> lane_; // [replica][rank] the dp lane
+};
+
+// Chunks of a position in the order in which their last backward ends.
+std::vector<std::size_t> completion_order(const Schedule& schedule, std::size_t position, std::size_t chunks) {
+  std::vector<std::size_t> last(chunks, 0);
+  const auto& slots = schedule.ranks[position];
+  for (std::size_t i = 0; i < slots.size(); ++i)
+    for (const Action* a : {&slots[i].first, slots[i].second ? &*slots[i].second : nullptr})
+      if (a && (a->kind == ActionKind::B || a->kind == ActionKind::W))
+        last[static_cast<std::size_t>(a->stage.value / schedule.num_ranks)] = i;
+  std::vector<std::size_t> order(chunks);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return last[a] < last[b]; });
+  return order;
+}
+
+void reduce_tied_embedding(const Program& program, const Replicas& replicas) {
+  const Duration d = program.tied_embedding_reduce;
+  if (d == Duration{}) return;
+  for (const auto& replica : replicas) {
+    Group& first = replica->groups().front();
+    Group& last = replica->groups().back();
+    for (std::size_t r = 0; r < first.clock.size(); ++r) {
+      const Time begin = max(first.clock[r], last.clock[r]);
+      for (Group* g : {&first, &last}) {
+        g->share(Share::imbalance)[r] += begin - g->clock[r];
+        g->share(Share::exposed_pp)[r] += d;
+        g->clock[r] = begin + d;
+      }
+    }
+  }
+}
+
+Time latest_of_all(const Replicas& replicas) {
+  Time t;
+  for (const auto& replica : replicas)
+    for (const Group& g : replica->groups()) t = max(t, latest(g.clock));
+  return t;
+}
+
+// Every rank waits, idle, until `until`.
+void drain(const Replicas& replicas, Time until) {
+  for (const auto& replica : replicas)
+    for (Group& g : replica->groups())
+      for (std::size_t r = 0; r < g.clock.size(); ++r) {
+        g.share(Share::bubble_drain)[r] += until - g.clock[r];
+        g.clock[r] = until;
+      }
+}
+
+} // namespace
+
+Time finish_step(const Program& program, const Replicas& replicas) {
+  std::vector<PositionRanks> positions;
+  for (std::size_t p = 0; p < program.positions.size(); ++p) {
+    positions.emplace_back(program, replicas, p);
+    positions.back().reduce_gradients(program.positions[p],
+                                      completion_order(program.schedule, p, program.positions[p].chunks.size()));
+  }
+  reduce_tied_embedding(program, replicas);
+  if (program.norm_sync > Duration{}) drain(replicas, latest_of_all(replicas));
+  for (const auto& replica : replicas)
+    for (std::size_t p = 0; p < positions.size(); ++p) {
+      Group& g = replica->groups()[p];
+      advance_all(g.clock, program.norm_sync + program.positions[p].optimizer);
+      g.booked_on_all[Share::exposed_dp] += program.norm_sync;
+      g.booked_on_all[Share::optimizer] += program.positions[p].optimizer;
+    }
+  if (!program.overlap_param_gather)
+    for (std::size_t p = 0; p < positions.size(); ++p) positions[p].gather_params(program.positions[p]);
+  const Time makespan = latest_of_all(replicas);
+  drain(replicas, makespan);
+  return makespan;
+}
+
+} // namespace tessella

@@ -1,0 +1,109 @@
+// The lowered step: op templates per (stage, kind) and per co-scheduled pair, one list of actions per group. Immutable
+// while it runs, shared by all replicas and threads. An action instantiates its template when it starts and frees it
+// when it ends, so memory does not grow with the number of micro-batches.
+//
+//   group    the ranks of one pipeline position that TP, CP and EP collectives tie together
+//   replica  one pipeline of such groups; world = replicas * positions * group_size
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/cost/layer_ops.h"
+#include "sim/domain/schedule.h"
+#include "sim/engine/pace.h"
+
+namespace tessella {
+
+// In-order queues of a rank. TP and CP collectives block the compute lane (Megatron without TP overlap); expert
+// all-to-alls have their own lane, which matters in overlapped templates only.
+enum class OpLane : std::uint8_t { compute, ep };
+
+enum class WorkKind : std::uint8_t {
+  fixed,        // the same on every rank
+  rank_load,    // a curve of the tokens this rank received
+  hottest_load, // a curve of the tokens of the hottest rank of the sync block
+};
+
+// A LoadCurve ready for the hot loop: knots at multiples of 2^shift tokens, linear between and beyond the last.
+struct TokenCurve {
+  int shift = 0;
+  std::vector<std::int64_t> knots_ps; // at least two
+
+  explicit TokenCurve(const LoadCurve& curve);
+  Duration at(std::int64_t tokens) const {
+    const auto cell = std::min<std::size_t>(static_cast<std::size_t>(tokens >> shift), knots_ps.size() - 2);
+    const std::int64_t rest = tokens - (static_cast<std::int64_t>(cell) << shift);
+    return {knots_ps[cell] + (((knots_ps[cell + 1] - knots_ps[cell]) * rest) >> shift)};
+  }
+};
+
+struct Op {
+  OpClass cls = OpClass::compute;
+  OpLane lane = OpLane::compute;
+  WorkKind work = WorkKind::fixed;
+  Provenance provenance = Provenance::assumed;
+  std::uint8_t half = 0;       // in a pair: 0 = ops of the first action, 1 = of the second
+  std::uint16_t first_dep = 0; // overlapped templates: range of Template::deps
+  std::uint16_t num_deps = 0;
+  std::int32_t sync_width = 1; // consecutive ranks that must meet
+  std::int32_t curve = 0;      // index into Program::curves, for loads
+  std::int32_t moe_layer = 0;  // which load vector, for loads
+  std::int32_t name = 0;       // index into Program::op_names
+  Duration duration;           // fixed work
+  Pace beside_waiting;         // compute: while an expert all-to-all waits on this rank (holds SMs)
+  Pace beside_moving;          // compute: while it moves data (SMs, HBM)
+};
+
+struct Template {
+  std::vector<Op> ops;             // in issue order; see lower.h for what overlapped templates guarantee
+  std::vector<std::uint16_t> deps; // indices of earlier ops
+  bool overlapped = false;         // false: a chain, each op after the one before
+};
+
+// What the data-parallel phase does for one model chunk of one pipeline position.
+struct ChunkSync {
+  Duration dense_reduce;  // reduce-scatter (or all-reduce) of dense gradients
+  Duration expert_reduce; // of expert gradients
+  Duration param_gather;  // parameter all-gather of the distributed optimizer
+};
+
+struct Position {
+  std::vector<ChunkSync> chunks; // [chunk]
+  Duration optimizer;
+};
+
+struct Program {
+  Schedule schedule;
+  std::int32_t group_size = 1;
+  std::int32_t replicas = 1;
+  std::int32_t ep_block = 1; // ranks that share one set of experts: ETP * EP
+  std::int32_t etp = 1;
+  std::int32_t dense_stride = 1; // ranks r with equal r % dense_stride share dense gradients (TP)
+  std::vector<TokenCurve> curves;
+  std::vector<Template> templates;
+  std::vector<std::array<std::int32_t, 4>> stage_templates; // [stage][ActionKind] -> index into templates
+  std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> pair_templates; // (first template, second) -> index
+  std::vector<std::int16_t> owner; // [stage * micro-batches + micro-batch] -> position that runs it
+  Duration p2p_flight;             // one message between neighbouring positions
+  std::vector<Position> positions;
+  Duration norm_sync; // gradient-norm all-reduce over all ranks
+  bool overlap_grad_reduce = false;
+  bool overlap_param_gather = false;
+  Duration tied_embedding_reduce; // between first and last position; 0 when untied
+  double kernel_jitter = 0.0;
+  double fabric_jitter = 0.0;
+  std::vector<std::string> op_names;
+
+  std::int32_t num_positions() const { return schedule.num_ranks; }
+  std::int32_t owner_of(Stage s, MicroBatch m) const {
+    return owner[static_cast<std::size_t>(s.value) * static_cast<std::size_t>(schedule.num_micro_batches) +
+                 static_cast<std::size_t>(m.value)];
+  }
+};
+
+} // namespace tessella

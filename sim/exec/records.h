@@ -1,0 +1,50 @@
+// What a run hands to the accountants: sums per rank, per stage and over the whole job. Plain values.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/base/units.h"
+#include "sim/ledger/ledger.h"
+#include "sim/ledger/result.h"
+
+namespace tessella {
+
+// Which ranks and steps to trace; empty = nothing is traced.
+struct TraceRequest {
+  std::vector<std::int32_t> ranks; // global, sorted
+  std::vector<std::int32_t> steps;
+};
+
+// Sums over the ranks and micro-batches of one replica; add up in replica order.
+struct ReplicaSums {
+  std::vector<Duration> stage_forward;  // [stage], summed over ranks and micro-batches
+  std::vector<Duration> stage_backward; // B, I and W
+  std::array<Duration, kNumProvenances> busy_by_provenance{};
+  Duration ep_moving;
+  double load_ratio_sum = 0.0; // max / mean per (MoE layer op, micro-batch)
+  double load_ratio_max = 1.0;
+  std::int64_t load_samples = 0;
+  std::int64_t events = 0;
+  std::int64_t rank_ops = 0;
+  ReplicaSums& operator+=(const ReplicaSums& o);
+};
+
+struct StepRecord {
+  Duration makespan;
+  LedgerRow ledger_sum; // over all ranks
+};
+
+struct RunRecords {
+  std::vector<StepRecord> steps;
+  std::vector<LedgerRow> rank_rows;    // per global rank, first step
+  ReplicaSums sums;                    // over all steps
+  std::int64_t simulated_replicas = 0; // per step
+  bool partial = false;                // stopped before all steps were done
+  std::vector<TraceEvent> events;
+  std::vector<TraceFlow> flows;
+};
+
+} // namespace tessella

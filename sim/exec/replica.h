@@ -1,0 +1,101 @@
+// One replica of one step: the event loop. An event is "the inputs of this group's next slot exist"; the slot's
+// template then advances the clocks of all ranks of the group, op by op, and its messages wake the neighbours.
+//
+// A Replica owns all its memory and reuses it from run to run; the loop allocates nothing in steady state.
+// Complexity: O(slots * ops per template * group size), plus O(log positions) per event.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "sim/engine/event_queue.h"
+#include "sim/exec/loads.h"
+#include "sim/exec/message_board.h"
+#include "sim/exec/overlap.h"
+#include "sim/exec/program.h"
+#include "sim/exec/records.h"
+#include "sim/ledger/ledger.h"
+
+namespace tessella {
+
+// The clocks and books of one group.
+struct Group {
+  std::vector<Time> clock;           // [rank]
+  std::vector<Duration> booked;      // [share][rank]
+  LedgerRow booked_on_all;           // booked alike on every rank: kept once
+  std::vector<Time> gradients_ready; // [chunk][rank]: end of the last backward of the chunk
+  std::vector<Time> params_ready;    // [chunk]: parameter gather of the chunk is complete
+  std::size_t next_slot = 0;
+  bool queued = false;
+
+  std::span<Duration> share(Share s) {
+    const std::size_t n = clock.size();
+    return std::span(booked).subspan(static_cast<std::size_t>(s) * n, n);
+  }
+  LedgerRow row(std::size_t rank) const;
+};
+
+class Replica {
+ public:
+  // The program and the loads must outlive the replica. `loads` may be null when no op depends on loads.
+  Replica(const Program& program, const LoadSource* loads);
+
+  // Runs replica number `index` of step `step` from time 0; afterwards the groups hold clocks and books up to the end
+  // of the last action, before any data-parallel phase. `trace` may be null.
+  void run(std::int64_t step, std::int32_t index, std::uint64_t seed, RunRecords* trace, const TraceRequest& request);
+
+  std::vector<Group>& groups() { return groups_; }
+  const ReplicaSums& sums() const { return sums_; }
+
+ private:
+  void reset();
+  void queue_if_ready(std::int32_t g);
+  void execute(std::int32_t g);
+  void receive(Group& group, const Action& a, Share idle);
+  void finish(std::int32_t g, const Action& a);
+  void post(std::int32_t g, const Action& a, Message::Way way, std::int32_t to);
+
+  // Template evaluation, in replica_chain.cpp and replica_overlapped.cpp.
+  void run_chain(std::int32_t g, const Template& t, const Slot& slot);
+  void run_overlapped(std::int32_t g, const Template& t, const Slot& slot);
+  void run_compute(Group& group, const Op& op, const Action& a);
+  bool run_collective(Group& group, const Op& op, const Action& a);
+  void overlapped_compute(Group& group, const Op& op, const Action& a, std::size_t index, const Template& t);
+  void overlapped_collective(const Op& op, const Action& a, std::size_t index, const Template& t);
+  // Fills work_ for `count` ranks or blocks; when all are alike only work_[0] is filled and false is returned.
+  bool durations(const Op& op, const Action& a, std::size_t count);
+  void apply_jitter(const Op& op, const Action& a, std::size_t count);
+  std::span<const std::int32_t> loads_of(const Op& op, const Action& a);
+  void trace_op(std::int32_t g, const Op& op, const Action& a, std::size_t rank, Time begin, Time end);
+
+  const Program& program_;
+  const LoadSource* loads_;
+  std::size_t n_; // ranks per group
+  std::vector<Group> groups_;
+  EventQueue queue_;
+  MessageBoard board_;
+  ReplicaSums sums_;
+
+  // The running step.
+  std::int64_t step_ = 0;
+  std::int32_t index_ = 0;
+  std::uint64_t seed_ = 0;
+  RunRecords* trace_ = nullptr;
+  std::vector<std::vector<std::int32_t>> traced_; // [group] -> ranks inside the group
+
+  // Scratch, reused by every op.
+  std::vector<Duration> work_; // [rank or block]
+  struct Loads {
+    std::vector<std::int32_t> tokens; // [rank]
+    std::int64_t key = 0;             // which layer and micro-batch; 0 = nothing yet
+  };
+  std::array<Loads, 2> load_;         // one per half of a pair
+  std::vector<std::int32_t> ep_load_; // [EP rank]
+  std::vector<Time> begun_;           // when the last op began, for the trace
+  std::uint64_t jitter_op_ = 0;       // ordinal of the op inside its template
+  Overlap overlap_;
+};
+
+} // namespace tessella

@@ -1,0 +1,71 @@
+#include "sim/exec/run.h"
+
+#include <memory>
+#include <vector>
+
+#include "sim/engine/parallel.h"
+#include "sim/exec/data_parallel.h"
+#include "sim/exec/replica.h"
+
+namespace tessella {
+namespace {
+
+// One row per global rank: position-major, then replica, then rank in the group. A folded run repeats its one replica.
+std::vector<LedgerRow> rows_of(const Program& program, const std::vector<std::unique_ptr<Replica>>& replicas) {
+  std::vector<LedgerRow> rows;
+  const auto n = static_cast<std::size_t>(program.group_size);
+  rows.reserve(static_cast<std::size_t>(program.replicas) * n * program.positions.size());
+  for (std::size_t p = 0; p < program.positions.size(); ++p)
+    for (std::int32_t r = 0; r < program.replicas; ++r) {
+      const Group& g = replicas[static_cast<std::size_t>(r) % replicas.size()]->groups()[p];
+      for (std::size_t i = 0; i < n; ++i) rows.push_back(g.row(i));
+    }
+  return rows;
+}
+
+} // namespace
+
+RunRecords run_program(const Program& program, LoadSource* loads, bool loads_alike, const RunOptions& options) {
+  const bool fold = options.fold_identical_replicas && loads_alike && program.kernel_jitter == 0.0 &&
+                    program.fabric_jitter == 0.0 && options.trace.ranks.empty();
+  RunRecords records;
+  std::vector<std::unique_ptr<Replica>> replicas;
+  for (std::int32_t r = 0; r < (fold ? 1 : program.replicas); ++r)
+    replicas.push_back(std::make_unique<Replica>(program, loads));
+  records.simulated_replicas = static_cast<std::int64_t>(replicas.size());
+  const std::int64_t copies = program.replicas / records.simulated_replicas;
+
+  std::vector<RunRecords> traces(replicas.size());
+  for (std::int64_t step = 0; step < options.steps; ++step) {
+    if (loads) loads->prepare(step);
+    const std::size_t done = parallel_for(
+        replicas.size(), options.threads,
+        [&](std::size_t r) {
+          replicas[r]->run(step, static_cast<std::int32_t>(r), options.seed, &traces[r], options.trace);
+        },
+        options.stop);
+    if (done < replicas.size()) {
+      records.partial = true;
+      break;
+    }
+    const Time makespan = finish_step(program, replicas);
+    const std::vector<LedgerRow> rows = rows_of(program, replicas);
+    LedgerRow sum;
+    for (const LedgerRow& row : rows) {
+      TSL_CHECK_OP(row.total().ps, ==, makespan.ps);
+      sum += row;
+    }
+    records.steps.push_back({makespan - Time{}, sum});
+    for (std::int64_t c = 0; c < copies; ++c)
+      for (const auto& replica : replicas) records.sums += replica->sums();
+    if (step == 0) records.rank_rows = rows;
+    if (options.progress) options.progress(step + 1, options.steps);
+  }
+  for (RunRecords& t : traces) {
+    records.events.insert(records.events.end(), t.events.begin(), t.events.end());
+    records.flows.insert(records.flows.end(), t.flows.begin(), t.flows.end());
+  }
+  return records;
+}
+
+} // namespace tessella

@@ -1,0 +1,29 @@
+// Runs a program: steps one after another, the replicas of a step on all threads, then the data-parallel phase.
+// Results do not depend on the number of threads.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+
+#include "sim/exec/loads.h"
+#include "sim/exec/program.h"
+#include "sim/exec/records.h"
+
+namespace tessella {
+
+struct RunOptions {
+  std::int64_t steps = 1;
+  std::uint64_t seed = 1;
+  unsigned threads = 1;
+  bool fold_identical_replicas = true;
+  TraceRequest trace;
+  const std::atomic<bool>* stop = nullptr;                             // set from outside to end early
+  std::function<void(std::int64_t done, std::int64_t total)> progress; // steps; may be empty
+};
+
+// `loads` may be null when the program has no op that depends on loads. Replicas are provably identical, and one is
+// simulated for all, when `loads_alike` says that every EP group receives the same loads and there is no jitter.
+RunRecords run_program(const Program& program, LoadSource* loads, bool loads_alike, const RunOptions& options);
+
+} // namespace tessella
