@@ -67,14 +67,13 @@ class PositionRanks {
 };
 
 // Chunks of a position in the order in which their last backward ends.
-std::vector<std::size_t> completion_order(const Schedule& schedule, std::size_t position, std::size_t chunks) {
-  std::vector<std::size_t> last(chunks, 0);
-  const auto& slots = schedule.ranks[position];
+std::vector<std::size_t> completion_order(const std::vector<Slot>& slots, const Position& position) {
+  std::vector<std::size_t> last(position.chunks.size(), 0);
   for (std::size_t i = 0; i < slots.size(); ++i)
     for (const Action* a : {&slots[i].first, slots[i].second ? &*slots[i].second : nullptr})
       if (a && (a->kind == ActionKind::B || a->kind == ActionKind::W))
-        last[static_cast<std::size_t>(a->stage.value / schedule.num_ranks)] = i;
-  std::vector<std::size_t> order(chunks);
+        last[position.chunk_of(a->stage.value)] = i;
+  std::vector<std::size_t> order(last.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return last[a] < last[b]; });
   return order;
@@ -121,7 +120,7 @@ Time finish_step(const Program& program, const Replicas& replicas) {
   for (std::size_t p = 0; p < program.positions.size(); ++p) {
     positions.emplace_back(program, replicas, p);
     positions.back().reduce_gradients(program.positions[p],
-                                      completion_order(program.schedule, p, program.positions[p].chunks.size()));
+                                      completion_order(program.schedule.ranks[p], program.positions[p]));
   }
   reduce_tied_embedding(program, replicas);
   if (program.norm_sync > Duration{}) drain(replicas, latest_of_all(replicas));

@@ -1,7 +1,7 @@
 // Scenario + schedule -> Program. Four passes, each readable alone:
 //   segments    a stage as a list of pieces (embedding, layers, MTP, head) with their op chains
-//   templates   F: forward chains in order; B: backward and weight-gradient chains, last piece first; I and W: its parts
-//   pairs       for each (F stage, B stage) the schedule co-schedules: an overlapped template (pair_order.h)
+//   templates   F: forward chains in order; B: backward and weight-gradient chains, last piece first; I and W: its
+//   parts pairs       for each (F stage, B stage) the schedule co-schedules: an overlapped template (pair_order.h)
 //   positions   what the data-parallel phase costs each pipeline position
 // O(stages * layers per stage * ops), plus the distinct pairs.
 #pragma once
@@ -22,4 +22,4 @@ Program lower_uniform(const Scenario& scenario, const Schedule& schedule);
 // True when the profile is made of one uniform_stage entry.
 bool is_uniform(const Profile& profile);
 
-}  // namespace tessella
+} // namespace tessella

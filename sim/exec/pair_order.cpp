@@ -10,11 +10,11 @@ namespace {
 
 struct Node {
   Op op;
-  std::vector<std::size_t> after;  // nodes it depends on
+  std::vector<std::size_t> after; // nodes it depends on
 };
 
 class PairBuilder {
-public:
+ public:
   explicit PairBuilder(bool delay_wgrad) : delay_wgrad_(delay_wgrad) {}
 
   // Appends the items with this role to the lanes, in chain order within their half.
@@ -39,7 +39,7 @@ public:
 
   Template build() const;
 
-private:
+ private:
   // Expert all-to-alls have their own lane; what blocks the compute lane stays on it.
   static OpLane lane_of(const Op& op) { return op.cls == OpClass::ep ? OpLane::ep : OpLane::compute; }
 
@@ -59,7 +59,7 @@ private:
   std::vector<Node> nodes_;
   std::vector<std::size_t> compute_lane_;
   std::vector<std::size_t> ep_lane_;
-  std::optional<std::size_t> chain_[2];  // last op of each half
+  std::optional<std::size_t> chain_[2]; // last op of each half
 };
 
 // Merges the lanes into one issue order: an all-to-all as soon as everything it depends on is issued, else the next
@@ -87,13 +87,13 @@ Template PairBuilder::build() const {
       continue;
     }
     TSL_CHECK_OP(next_compute, <, compute_lane_.size());
-    TSL_CHECK(ready(compute_lane_[next_compute]));  // else the two lane orders contradict each other
+    TSL_CHECK(ready(compute_lane_[next_compute])); // else the two lane orders contradict each other
     issue(compute_lane_[next_compute++]);
   }
   return t;
 }
 
-}  // namespace
+} // namespace
 
 Template pair_template(std::span<const PieceOps> forward, std::span<const PieceOps> backward, bool delay_wgrad) {
   PairBuilder b(delay_wgrad);
@@ -139,4 +139,4 @@ Template pair_template(std::span<const PieceOps> forward, std::span<const PieceO
   return b.build();
 }
 
-}  // namespace tessella
+} // namespace tessella

@@ -30,4 +30,4 @@ struct PieceOps {
 // `forward` and `backward` are the pieces of the two stages in forward order.
 Template pair_template(std::span<const PieceOps> forward, std::span<const PieceOps> backward, bool delay_wgrad);
 
-}  // namespace tessella
+} // namespace tessella

@@ -6,6 +6,7 @@
 //   replica  one pipeline of such groups; world = replicas * positions * group_size
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
@@ -73,9 +74,17 @@ struct ChunkSync {
 };
 
 struct Position {
-  std::vector<ChunkSync> chunks; // [chunk]
+  std::vector<std::int32_t> stages; // held by this position, ascending; index = chunk
+  std::vector<ChunkSync> chunks;    // [chunk]
   Duration optimizer;
+
+  std::size_t chunk_of(std::int32_t stage) const {
+    return static_cast<std::size_t>(std::find(stages.begin(), stages.end(), stage) - stages.begin());
+  }
 };
+
+// One position per pipeline rank with the stages it holds and no data-parallel cost.
+std::vector<Position> bare_positions(const Schedule& schedule);
 
 struct Program {
   Schedule schedule;

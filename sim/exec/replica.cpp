@@ -45,8 +45,9 @@ Replica::Replica(const Program& program, const LoadSource* loads)
       board_(program.schedule.num_stages, program.schedule.num_micro_batches, n_), traced_(groups_.size()), work_(n_),
       ep_load_(static_cast<std::size_t>(program.ep_block / program.etp)), begun_(n_), overlap_(n_) {
   for (Loads& l : load_) l.tokens.resize(n_);
-  const auto chunks = program.positions.front().chunks.size();
-  for (Group& g : groups_) {
+  for (std::size_t p = 0; p < groups_.size(); ++p) {
+    Group& g = groups_[p];
+    const std::size_t chunks = program.positions[p].chunks.size();
     g.clock.resize(n_);
     g.booked.resize(n_ * kNumShares);
     g.gradients_ready.resize(n_ * chunks);
@@ -118,7 +119,8 @@ void Replica::queue_if_ready(std::int32_t g) {
   queue_.push(at, g);
 }
 
-void Replica::receive(Group& group, const Action& a, Share idle) {
+void Replica::receive(std::int32_t g, const Action& a, Share idle) {
+  Group& group = groups_[static_cast<std::size_t>(g)];
   if (const auto way = needs(a, program_.schedule.num_stages)) {
     wait_until(group.clock, board_.arrival(*way, a.stage.value, a.micro_batch.value),
                board_.flight(*way, a.stage.value, a.micro_batch.value), group.share(Share::exposed_pp),
@@ -127,7 +129,7 @@ void Replica::receive(Group& group, const Action& a, Share idle) {
   }
   if (a.kind != ActionKind::F || !program_.overlap_param_gather) return;
   // The first forward of a chunk waits for its parameters; later ones find them there.
-  const Time gathered = group.params_ready[static_cast<std::size_t>(a.stage.value / program_.num_positions())];
+  const Time gathered = group.params_ready[program_.positions[static_cast<std::size_t>(g)].chunk_of(a.stage.value)];
   const std::span<Duration> exposed = group.share(Share::exposed_dp);
   for (std::size_t r = 0; r < n_; ++r) {
     const Duration wait = max(Duration{0}, gathered - group.clock[r]);
@@ -140,8 +142,8 @@ void Replica::execute(std::int32_t g) {
   Group& group = groups_[static_cast<std::size_t>(g)];
   const Slot& slot = program_.schedule.ranks[static_cast<std::size_t>(g)][group.next_slot];
   const Share idle = group.next_slot == 0 ? Share::bubble_warmup : Share::bubble_dependency;
-  receive(group, slot.first, idle);
-  if (slot.second) receive(group, *slot.second, idle);
+  receive(g, slot.first, idle);
+  if (slot.second) receive(g, *slot.second, idle);
 
   const auto template_of = [&](const Action& a) {
     return program_.stage_templates[static_cast<std::size_t>(a.stage.value)][static_cast<std::size_t>(a.kind)];
@@ -174,7 +176,7 @@ void Replica::finish(std::int32_t g, const Action& a) {
     post(g, a, Message::Way::activation, stage + 1);
   if ((a.kind == ActionKind::B || a.kind == ActionKind::I) && stage > 0) post(g, a, Message::Way::gradient, stage - 1);
   if (a.kind == ActionKind::B || a.kind == ActionKind::W) {
-    const auto chunk = static_cast<std::size_t>(stage / program_.num_positions());
+    const auto chunk = program_.positions[static_cast<std::size_t>(g)].chunk_of(stage);
     std::copy(group.clock.begin(), group.clock.end(),
               group.gradients_ready.begin() + static_cast<std::ptrdiff_t>(chunk * n_));
   }

@@ -53,7 +53,7 @@ class Replica {
   void reset();
   void queue_if_ready(std::int32_t g);
   void execute(std::int32_t g);
-  void receive(Group& group, const Action& a, Share idle);
+  void receive(std::int32_t g, const Action& a, Share idle);
   void finish(std::int32_t g, const Action& a);
   void post(std::int32_t g, const Action& a, Message::Way way, std::int32_t to);
 

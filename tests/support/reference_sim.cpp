@@ -19,6 +19,7 @@ struct OpState {
   Duration remaining;
   Time since; // when `remaining` was last right
   Pace pace;
+  std::size_t neighbour = 0; // the all-to-all beside it and whether that moves: 2 * op + 1 or + 2; 0 = none
 };
 
 struct RankState {
@@ -205,24 +206,32 @@ class Simulator {
     return Ep::none;
   }
 
-  // Every running op of a compute lane proceeds at the pace its neighbours allow from now on.
+  // Every running op of a compute lane proceeds at the pace its neighbour allows; progress is cut where that changes.
   void repace() {
     for (std::size_t g = 0; g < ranks_.size(); ++g)
       for (RankState& rank : ranks_[g]) {
         if (!rank.running) continue;
         const Template& t = plan(g, rank);
-        const Ep ep = ep_state(t, rank);
+        const std::size_t neighbour = neighbour_of(t, rank);
         for (std::size_t i = 0; i < t.ops.size(); ++i) {
           OpState& state = rank.ops[i];
-          if (!state.moving || state.finished) continue;
+          if (!state.moving || state.finished || on_ep_lane(t, t.ops[i])) continue;
+          if (state.neighbour == neighbour) continue;
           state.remaining -= state.pace.work_in(now_ - state.since);
           state.since = now_;
+          state.neighbour = neighbour;
           state.pace = Pace{};
-          if (on_ep_lane(t, t.ops[i]) || !t.overlapped) continue;
-          if (ep == Ep::waiting) state.pace = t.ops[i].beside_waiting;
-          if (ep == Ep::moving) state.pace = t.ops[i].beside_moving;
+          if (neighbour == 0) continue;
+          state.pace = neighbour % 2 == 1 ? t.ops[i].beside_waiting : t.ops[i].beside_moving;
         }
       }
+  }
+
+  static std::size_t neighbour_of(const Template& t, const RankState& rank) {
+    for (std::size_t i = 0; i < t.ops.size(); ++i)
+      if (on_ep_lane(t, t.ops[i]) && rank.ops[i].arrived && !rank.ops[i].done)
+        return 2 * i + (rank.ops[i].moving ? 2 : 1);
+    return 0;
   }
 
   std::optional<Time> next_event() const {
