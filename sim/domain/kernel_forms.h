@@ -91,4 +91,30 @@ double collective_seconds(const ProfileEntry& entry, std::int64_t ranks, double 
 // Form constant: seconds, whatever the shape.
 double constant_seconds(const ProfileEntry& entry);
 
+// Form factor: a plain number > 0, such as the share of burst speed that sustained power leaves (op `sustained`).
+double factor_value(const ProfileEntry& entry);
+
+// Form uniform_stage: one micro-batch of a whole pipeline rank's share, whatever the model; for schedule oracles.
+// A chunk of a rank with v chunks takes 1/v of it. Without input_grad and weight_grad the backward is not split.
+struct UniformStage {
+  double forward = 0.0; // seconds, all four
+  double backward = 0.0;
+  double input_grad = 0.0;
+  double weight_grad = 0.0;
+  double message = 0.0; // bytes over one stage boundary
+};
+UniformStage uniform_stage(const ProfileEntry& entry);
+
+// Form contention: time factors (>= 1) of a compute kernel while a communication kernel is resident.
+struct ContentionFactors {
+  double gemm = 1.0;          // tensor-core bound kernel beside data moving (beyond the SMs the neighbour holds)
+  double membound = 1.0;      // HBM-bound kernel beside data moving
+  double waiting = 1.0;       // HBM-bound kernel beside a kernel that only waits
+  double communication = 1.0; // the communication itself, beside compute
+};
+ContentionFactors contention_factors(const ProfileEntry& entry);
+
+// The parameter, or NotCovered naming the entry.
+double required_param(const ProfileEntry& entry, const std::string& key);
+
 } // namespace tessella
