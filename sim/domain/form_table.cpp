@@ -3,43 +3,39 @@
 
 namespace tessella {
 
+namespace {
+
+std::vector<FormParam> gemm_params() {
+  using D = Dimension;
+  return {{"peak", D::flop_rate}, {"launch", D::seconds},  {"hbm", D::bandwidth},     {"sms", D::plain},
+          {"k_half", D::plain},   {"tile_half", D::plain}, {"pick", D::plain, false}, {"roof", D::plain, false}};
+}
+
+} // namespace
+
 const std::vector<FormSpec>& form_table() {
   using D = Dimension;
   static const std::vector<FormSpec> table = {
-      {"gemm_tiles",
-       "launch + max(waves of the best tile, bytes / hbm)",
-       {{"peak", D::flop_rate},
-        {"launch", D::seconds},
-        {"hbm", D::bandwidth},
-        {"sms", D::plain},
-        {"k_half", D::plain},
-        {"tile_half", D::plain}}},
-      {"grouped_gemm_tiles",
-       "gemm_tiles over experts, each padded to the tile; weights are read once",
-       {{"peak", D::flop_rate},
-        {"launch", D::seconds},
-        {"hbm", D::bandwidth},
-        {"sms", D::plain},
-        {"k_half", D::plain},
-        {"tile_half", D::plain}}},
+      {"gemm_tiles", "launch + max(waves of the best tile, bytes / hbm)", gemm_params()},
+      {"grouped_gemm_tiles", "gemm_tiles over experts, each padded to the tile", gemm_params()},
       {"attention_rate",
-       "launch + max(all blocks / SMs, longest block) at peak * dim / (dim + dim_half)",
+       "launch + max(work of the busiest SM at peak * dim / (dim + dim_half), bytes / hbm)",
        {{"peak", D::flop_rate},
         {"launch", D::seconds},
+        {"hbm", D::bandwidth},
         {"sms", D::plain},
         {"qk_matmuls", D::plain},
         {"v_matmuls", D::plain},
         {"kv_half", D::plain},
-        {"dim_half", D::plain}}},
+        {"dim_half", D::plain},
+        {"bytes_factor", D::plain}}},
       {"gdn_rate",
-       "launch + max(flops / peak, bytes / hbm, chunks in sequence * chunk_latency)",
+       "launch + forward flops / peak + chunks in sequence * chunk_latency",
        {{"peak", D::flop_rate},
         {"launch", D::seconds},
-        {"hbm", D::bandwidth},
+        {"sms", D::plain},
         {"chunk", D::plain},
-        {"chunk_latency", D::seconds},
-        {"flops_factor", D::plain},
-        {"bytes_factor", D::plain}}},
+        {"chunk_latency", D::seconds}}},
       {"stream", "launch + bytes / bandwidth", {{"launch", D::seconds}, {"bandwidth", D::bandwidth}}},
       {"collective",
        "latency + latency_per_rank * (ranks - 1) + (bytes + half_size) / (link * efficiency)",

@@ -41,16 +41,21 @@ struct GemmShape {
   double out_bytes = 2.0;
 };
 
-enum class GemmPass { forward, dgrad, wgrad };
-
-// Form gemm_tiles: launch + max(waves of tiles at the peak rate, bytes / HBM rate).
-// `sms` limits the SMs the kernel may use (a neighbour holds the others); 0 = all.
+// Form gemm_tiles: launch + max(waves of tiles at the peak rate, bytes / HBM rate), for the best of the library's
+// tiles. Passes of a linear layer of `tokens` rows, `out` x `in` weights: forward {tokens, out, in}; dgrad {tokens, in,
+// out}; wgrad {out, in, tokens} with out_bytes 8, because accumulation into fp32 main gradients reads and writes 4
+// bytes. `sms` limits the SMs the kernel may use (a neighbour holds the others); 0 = all.
 double gemm_seconds(const ProfileEntry& entry, const GemmShape& shape, std::int64_t sms = 0);
 
-// Form grouped_gemm_tiles: one launch over experts; tokens[e] rows for expert e, each padded to the tile.
-// shape.m is ignored.
+// Form grouped_gemm_tiles, forward and dgrad: one launch over experts; tokens[e] rows for expert e, each padded to the
+// tile. shape.m is ignored. Weights of experts without tokens are not read.
 double grouped_gemm_seconds(const ProfileEntry& entry, std::span<const std::int64_t> tokens, const GemmShape& shape,
                             std::int64_t sms = 0);
+
+// Form grouped_gemm_tiles, wgrad: an m x n output per expert with tokens[e] as its depth; shape.k is ignored.
+// Experts without tokens cost nothing.
+double grouped_wgrad_seconds(const ProfileEntry& entry, std::span<const std::int64_t> tokens, const GemmShape& shape,
+                             std::int64_t sms = 0);
 
 // Softmax attention over one rank's heads. FLOPs are those executed: causal halves them, a window bounds them.
 struct AttentionShape {
@@ -65,7 +70,9 @@ struct AttentionShape {
   std::int64_t window = 0; // 0 = none
 };
 
-// Form attention_rate: launch + FLOPs / (peak * saturation(seq)).
+// Form attention_rate: launch + max(work of the busiest SM at peak * dim / (dim + dim_half), bytes / HBM rate).
+// Parameters: qk_matmuls and v_matmuls count products per pair over the two head sizes (forward 1 and 1, backward 3 and
+// 2: recomputed scores, dP and dV, dQ and dK); kv_half = what starting and ending a block costs, in keys.
 double attention_seconds(const ProfileEntry& entry, const AttentionShape& shape);
 
 // Chunked gated delta rule over one rank's value heads.
@@ -78,8 +85,10 @@ struct GdnShape {
   std::int64_t value_head_dim = 0;
 };
 
-// Form gdn_rate: launch + max(FLOPs / peak, bytes / HBM rate), with the occupancy of batch * heads * chunks.
+// Form gdn_rate: launch + forward FLOPs / peak + chunks in sequence * chunk_latency (in waves of heads over the SMs).
+// A backward entry's peak is its rate in forward FLOPs.
 double gdn_seconds(const ProfileEntry& entry, const GdnShape& shape);
+double gdn_flops(const GdnShape& shape, double chunk); // executed by the forward kernels
 
 // Form stream: launch + bytes / bandwidth (norms, activations, permutes, casts, optimizer).
 double stream_seconds(const ProfileEntry& entry, double bytes);
