@@ -21,9 +21,11 @@ struct Activity {
   bool operator==(const Activity&) const = default;
 };
 
+// How long an activity held a column: on the compute lane, and on the lanes of its collectives.
 struct Cover {
   Activity activity;
-  std::int64_t ps = 0;
+  std::int64_t compute_ps = 0;
+  std::int64_t communication_ps = 0;
 };
 using Column = std::vector<Cover>; // in order of first appearance
 
@@ -48,26 +50,39 @@ class Scale {
   std::int64_t columns_;
 };
 
-void add(std::vector<Column>& columns, const Scale& scale, const TraceEvent& e) {
+void add(std::vector<Column>& columns, const Scale& scale, const TraceEvent& e, bool computes) {
   const Activity what{e.stage, e.micro_batch, e.kind};
   for (std::int64_t i = scale.column_of(e.begin.ps); i <= scale.column_of(e.end.ps); ++i) {
     const std::int64_t covered = std::min(e.end.ps, scale.begin_of(i + 1)) - std::max(e.begin.ps, scale.begin_of(i));
     if (covered <= 0) continue;
     Column& column = columns[static_cast<std::size_t>(i)];
-    const auto it = std::find_if(column.begin(), column.end(), [&](const Cover& c) { return c.activity == what; });
-    if (it == column.end())
-      column.push_back({what, covered});
-    else
-      it->ps += covered;
+    auto it = std::find_if(column.begin(), column.end(), [&](const Cover& c) { return c.activity == what; });
+    if (it == column.end()) it = column.insert(it, {what});
+    (computes ? it->compute_ps : it->communication_ps) += covered;
   }
 }
 
-Activity longest(const Column& column, std::int64_t width_ps) {
-  Cover best{{}, width_ps}; // idle time, once the busy parts are taken off
-  for (const Cover& c : column) best.ps -= c.ps;
-  for (const Cover& c : column)
-    if (c.ps > best.ps || (c.ps == best.ps && best.activity.kind == '.')) best = c;
-  return best.activity;
+struct Cell {
+  Activity activity;
+  bool computes = true;
+};
+
+// What took longest in a column; communication counts only for the time that no compute covers.
+Cell longest(const Column& column, std::int64_t width_ps) {
+  std::int64_t left = width_ps;
+  for (const Cover& c : column) left -= c.compute_ps;
+  std::int64_t idle = left;
+  for (const Cover& c : column) idle -= c.communication_ps;
+  Cell best;
+  std::int64_t best_ps = std::max<std::int64_t>(0, idle);
+  const auto offer = [&](const Activity& activity, bool computes, std::int64_t ps) {
+    if (ps < best_ps || ps == 0 || (ps == best_ps && best.activity.kind != '.')) return;
+    best = {activity, computes};
+    best_ps = ps;
+  };
+  for (const Cover& c : column) offer(c.activity, true, c.compute_ps);
+  for (const Cover& c : column) offer(c.activity, false, std::min(c.communication_ps, left));
+  return best;
 }
 
 std::string draw(const std::vector<Column>& columns, const Scale& scale) {
@@ -76,13 +91,15 @@ std::string draw(const std::vector<Column>& columns, const Scale& scale) {
   int length = 0; // of the run of columns that show the same activity
   for (std::size_t i = 0; i < columns.size(); ++i) {
     const auto at = static_cast<std::int64_t>(i);
-    const Activity now = longest(columns[i], scale.begin_of(at + 1) - scale.begin_of(at));
-    length = i > 0 && now == previous ? length + 1 : 1;
-    previous = now;
-    if (now.kind == '.' || length == 1)
-      row += now.kind;
+    const Cell now = longest(columns[i], scale.begin_of(at + 1) - scale.begin_of(at));
+    length = i > 0 && now.activity == previous ? length + 1 : 1;
+    previous = now.activity;
+    if (now.activity.kind == '.' || length == 1)
+      row += now.activity.kind;
+    else if (length == 2)
+      row += static_cast<char>('0' + now.activity.micro_batch % 10);
     else
-      row += length == 2 ? static_cast<char>('0' + now.micro_batch % 10) : '-';
+      row += now.computes ? '-' : '~';
   }
   return row;
 }
@@ -93,8 +110,7 @@ std::string timeline_text(const RunResult& r, const TimelineOptions& options) {
   const std::int32_t compute = lane_index(r, "compute");
   std::map<std::int32_t, std::vector<const TraceEvent*>> ranks;
   for (const TraceEvent& e : r.events)
-    if (e.step == options.step && e.lane == compute && kDrawn.find(e.kind) != std::string_view::npos)
-      ranks[e.rank].push_back(&e);
+    if (e.step == options.step && kDrawn.find(e.kind) != std::string_view::npos) ranks[e.rank].push_back(&e);
   const auto step = static_cast<std::size_t>(options.step);
   if (ranks.empty() || step >= r.step_times.size()) return fmt::format("step {}: no rank was recorded\n", options.step);
 
@@ -105,11 +121,12 @@ std::string timeline_text(const RunResult& r, const TimelineOptions& options) {
                                 format_duration({scale.begin_of(1)}));
   for (const auto& [rank, events] : ranks) {
     std::vector<Column> columns(static_cast<std::size_t>(scale.columns()));
-    for (const TraceEvent* e : events) add(columns, scale, *e);
+    for (const TraceEvent* e : events) add(columns, scale, *e, e->lane == compute);
     out += fmt::format("rank {:>{}} {}\n", rank, label, draw(columns, scale));
   }
   return out + "F forward, B backward, I input gradient, W weight gradient, D data-parallel,\n"
-               "O optimizer; then the micro-batch modulo 10; '-' continues it, '.' is idle\n";
+               "O optimizer; then the micro-batch modulo 10; '-' computes, '~' communicates,\n"
+               "'.' is idle\n";
 }
 
 } // namespace tessella

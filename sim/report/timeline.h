@@ -1,13 +1,14 @@
-// The compute lane of the chosen ranks as text: one row per rank, time from left to right.
+// The chosen ranks over time as text: one row per rank, time from left to right.
 //
 //   step 0: 12.00 ms, one column = 250.0 us
-//   rank 0 F0--F1--F2--F3--........B0------B1------B2------B3------
-//   rank 1 ....F0--F1--F2--F3--B0------B1------B2------B3------....
+//   rank 0 F0--F1--F2--F3--........B0----~~B1----~~B2----~~B3----~~
+//   rank 1 ....F0--F1--F2--F3--B0----~~B1----~~B2----~~B3----~~....
 //
 // How to read it: an action is drawn as its kind (F forward, B backward, I input gradient, W weight gradient,
-// D data-parallel, O optimizer), then its micro-batch modulo 10, then '-' until it ends; a column shows what ran
-// longest in it, and '.' when the lane stood idle for longer than anything ran. Two letters that alternate are a
-// co-scheduled pair. So rank 0 above waits eight columns between its last forward and its first backward: its bubble.
+// D data-parallel, O optimizer), then its micro-batch modulo 10, then '-' while it computes and '~' while it only
+// communicates (exposed collectives and the wait for their last rank). A column shows what took longest in it, '.' when
+// the rank stood idle. Two letters that alternate are a co-scheduled pair. So rank 0 above waits eight columns between
+// its last forward and its first backward: its bubble.
 #pragma once
 
 #include <cstdint>

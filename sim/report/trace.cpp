@@ -64,22 +64,28 @@ class Writer {
   }
   void thread(std::int32_t rank, std::int32_t lane) {
     const auto at = static_cast<std::size_t>(lane);
-    TSL_CHECK_OP(at, <, result_.lanes.size());
-    metadata(rank, lane, "thread_name", fmt::format("\"name\":{}", quoted(result_.lanes[at])));
+    TSL_CHECK_OP(at, <=, result_.lanes.size());
+    const std::string name = lane == message_lane() ? "p2p" : result_.lanes[at];
+    metadata(rank, lane, "thread_name", fmt::format("\"name\":{}", quoted(name)));
     metadata(rank, lane, "thread_sort_index", fmt::format("\"sort_index\":{}", lane));
   }
   void slice(const TraceEvent& e) {
-    const std::string name = fmt::format("{}{}{} {}", e.stage, e.kind, e.micro_batch, e.op);
     line(fmt::format("{{\"ph\":\"X\",\"pid\":{},\"tid\":{},\"ts\":{},\"dur\":{},\"name\":{},\"cat\":{},\"args\":"
                      "{{\"stage\":{},\"micro_batch\":{},\"step\":{}}}}}",
                      e.rank, e.lane, microseconds(at(e.step, e.begin)), microseconds((e.end - e.begin).ps),
-                     quoted(name), quoted({e.kind}), e.stage, e.micro_batch, e.step));
+                     quoted(fmt::format("{}{}{} {}", e.stage, e.kind, e.micro_batch, e.op)), quoted({e.kind}), e.stage,
+                     e.micro_batch, e.step));
+  }
+  void message(const TraceFlow& f) {
+    slice({f.from_rank, f.step, message_lane(), f.stage, f.micro_batch, f.kind, "send", f.sent, f.arrived});
   }
   void arrow(const TraceFlow& f, std::size_t id) {
     const std::string name = fmt::format("{}{}{}", f.stage, f.kind, f.micro_batch);
-    arrow_end('s', id, name, f.from_rank, lane_index(result_, "p2p"), at(f.step, f.sent));
+    arrow_end('s', id, name, f.from_rank, message_lane(), at(f.step, f.sent));
     arrow_end('f', id, name, f.to_rank, lane_index(result_, "compute"), at(f.step, f.arrived));
   }
+  // The lane after all lanes of ops.
+  std::int32_t message_lane() const { return static_cast<std::int32_t>(result_.lanes.size()); }
 
  private:
   std::int64_t at(std::int32_t step, Time t) const {
@@ -113,26 +119,33 @@ class Writer {
 std::optional<std::string> write_trace(const Scenario& s, const RunResult& r, const TraceOptions& options,
                                        const TraceSink& sink) {
   const std::vector<std::size_t> kept = kept_events(r, options.max_events);
+  const bool all = kept.size() == r.events.size();
+  Writer writer(s, r, sink);
   std::set<std::int32_t> ranks;
   std::set<std::pair<std::int32_t, std::int32_t>> lanes;
   for (const std::size_t i : kept) {
     ranks.insert(r.events[i].rank);
     lanes.emplace(r.events[i].rank, r.events[i].lane);
   }
-  Writer writer(s, r, sink);
+  const auto is_kept = [&](const TraceFlow& f) {
+    if (!ranks.contains(f.from_rank)) return false;
+    const TraceEvent& last = r.events[kept.back()];
+    return all || std::pair(f.step, f.arrived) <= std::pair(last.step, last.begin);
+  };
+  std::vector<std::size_t> flows;
+  for (std::size_t id = 0; id < r.flows.size(); ++id)
+    if (is_kept(r.flows[id])) flows.push_back(id);
+  for (const std::size_t id : flows) lanes.emplace(r.flows[id].from_rank, writer.message_lane());
+
   writer.begin();
   for (const std::int32_t rank : ranks) writer.process(rank);
   for (const auto& [rank, lane] : lanes) writer.thread(rank, lane);
+  // Perfetto reads in time order, equal times in file order: an arrow starts in a slice that is open already and ends
+  // at the next slice to open. So messages come before arrows, and ops after them.
+  for (const std::size_t id : flows) writer.message(r.flows[id]);
+  for (const std::size_t id : flows)
+    if (ranks.contains(r.flows[id].to_rank)) writer.arrow(r.flows[id], id);
   for (const std::size_t i : kept) writer.slice(r.events[i]);
-  // An arrow whose slices were dropped, or that leaves the chosen ranks, would hang in the air.
-  const bool all = kept.size() == r.events.size();
-  const auto is_kept = [&](const TraceFlow& f) {
-    const TraceEvent* last = kept.empty() ? nullptr : &r.events[kept.back()];
-    return ranks.contains(f.from_rank) && ranks.contains(f.to_rank) &&
-           (all || std::pair(f.step, f.arrived) <= std::pair(last->step, last->begin));
-  };
-  for (std::size_t id = 0; id < r.flows.size(); ++id)
-    if (is_kept(r.flows[id])) writer.arrow(r.flows[id], id);
   writer.end();
   if (all) return std::nullopt;
   return fmt::format("the trace keeps the earliest {} of {} ops and drops {}; choose fewer ranks or steps",

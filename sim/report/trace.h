@@ -1,11 +1,11 @@
 // The run as a Chrome trace (JSON object format), which https://ui.perfetto.dev and chrome://tracing open.
 //   process  one per chosen rank, named "[TP00-DP01-PP00-EP00]", sorted by rank
-//   thread   one per lane of that rank
-//   ph X     one slice per op; args stage, micro_batch, step
-//   ph s, f  one arrow per message, from the sender's p2p lane to the next slice of the receiver's compute lane; only
-//            when both ends are among the chosen ranks
+//   thread   one per lane of that rank, and "p2p" for the messages it sends
+//   ph X     one slice per op and per message; args stage, micro_batch, step
+//   ph s, f  one arrow per message, to the next slice of the receiver's compute lane; only when both ends are among the
+//            chosen ranks
 // `ts` and `dur` are microseconds with six decimals, so picoseconds survive. Steps follow one another on the time axis.
-// The size is bounded: when there are more than `max_events` slices the latest are dropped, and the result says so.
+// The size is bounded: when there are more than `max_events` ops the latest are dropped, and the result says so.
 // O(n log n) in the number of events; the text is streamed.
 #pragma once
 

@@ -206,6 +206,18 @@ TEST_CASE("The timeline shows 1F1B as drawn by hand") {
   CHECK(timeline_text(sample_result(), {.step = 7}) == "step 7: no rank was recorded\n");
 }
 
+TEST_CASE("Communication shows in the timeline where no compute covers it") {
+  RunResult r;
+  r.lanes = {"compute", "ep"};
+  r.step_times = {{100}}; // ten columns of 10 ps
+  r.events = {{0, 0, 0, 0, 1, 'F', "attention", {0}, {30}},
+              {0, 0, 1, 0, 1, 'F', "dispatch", {30}, {50}}, // exposed
+              {0, 0, 0, 0, 1, 'F', "experts", {50}, {60}},
+              {0, 0, 1, 0, 1, 'F', "combine", {60}, {90}}, // hidden up to 80 behind the backward
+              {0, 0, 0, 0, 0, 'B', "experts", {60}, {80}}};
+  CHECK(lines_of(timeline_text(r, {.step = 0, .width = 17}))[1] == "rank 0 F1-~~-B0F.");
+}
+
 TEST_CASE("A timeline column shows what ran longest in it") {
   RunResult r;
   r.lanes = {"compute"};

@@ -56,7 +56,7 @@ std::string read_gzip(const std::string& path) {
 TEST_CASE("A trace names its ranks and lanes and holds every op once") {
   const RunResult r = sample_result();
   const auto events = events_of(trace_of(sample_scenario(), r));
-  CHECK(phases_of(events)["X"] == static_cast<int>(r.events.size()));
+  CHECK(phases_of(events)["X"] == static_cast<int>(r.events.size() + r.flows.size()));
   std::map<int, std::string> processes;
   std::map<std::pair<int, int>, std::string> threads;
   for (const auto& e : events) {
@@ -65,7 +65,7 @@ TEST_CASE("A trace names its ranks and lanes and holds every op once") {
   }
   CHECK(processes == std::map<int, std::string>{{0, "[TP00-DP00-PP00-EP00]"}, {4, "[TP00-DP00-PP01-EP00]"}});
   CHECK(threads[{0, 0}] == "compute");
-  CHECK(threads[{4, 1}] == "p2p");
+  CHECK(threads[{4, 2}] == "p2p");
 }
 
 TEST_CASE("Every arrow has a start and an end on the two ranks, in order") {
@@ -83,15 +83,32 @@ TEST_CASE("Every arrow has a start and an end on the two ranks, in order") {
     CHECK(start["name"] == end["name"]);
     CHECK(start["ts"].get<double>() <= end["ts"].get<double>());
     CHECK(start["pid"].get<int>() + end["pid"].get<int>() == 4); // ranks 0 and 4
-    CHECK(start["tid"] == 1);
+    CHECK(start["tid"] == 2);
     CHECK(end["tid"] == 0);
+  }
+}
+
+TEST_CASE("An arrow starts inside a slice that stands before it, and the slice it points at stands after it") {
+  const auto events = events_of(trace_of(sample_scenario(), sample_result()));
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    const bool starts = events[i]["ph"] == "s";
+    if (!starts && events[i]["ph"] != "f") continue;
+    bool found = false;
+    for (std::size_t k = starts ? 0 : i; k < (starts ? i : events.size()) && !found; ++k) {
+      const auto& e = events[k];
+      if (e["ph"] != "X" || e["pid"] != events[i]["pid"] || e["tid"] != events[i]["tid"]) continue;
+      found = starts ? e["ts"] == events[i]["ts"] : e["ts"].get<double>() >= events[i]["ts"].get<double>();
+    }
+    CHECK(found);
   }
 }
 
 TEST_CASE("Arrows to a rank that was not chosen are left out") {
   RunResult r = sample_result();
   std::erase_if(r.events, [](const TraceEvent& e) { return e.rank == 4; });
-  CHECK(phases_of(events_of(trace_of(sample_scenario(), r))).count("s") == 0);
+  auto phases = phases_of(events_of(trace_of(sample_scenario(), r)));
+  CHECK(phases.count("s") == 0);
+  CHECK(phases["X"] == 8 + 4); // the messages themselves stay
 }
 
 TEST_CASE("Picoseconds survive, and steps follow one another") {
@@ -108,20 +125,20 @@ TEST_CASE("A hostile op or lane name is escaped") {
   r.events[0].op = "\"},{\"ph\":\"X\n\xff";
   r.lanes[0] = "</script>\"\\";
   const auto events = events_of(trace_of(sample_scenario(), r));
-  CHECK(phases_of(events)["X"] == static_cast<int>(r.events.size()));
+  CHECK(phases_of(events)["X"] == static_cast<int>(r.events.size() + r.flows.size()));
 }
 
 TEST_CASE("The size is bounded: the latest ops go first, and the warning counts them") {
-  const RunResult r = sample_result(); // 16 ops and 8 sends
+  const RunResult r = sample_result(); // 16 ops
   std::string text;
   const auto warning =
       write_trace(sample_scenario(), r, {.max_events = 5}, [&](std::string_view piece) { text += piece; });
   REQUIRE(warning);
-  CHECK(*warning == "the trace keeps the earliest 5 of 24 ops and drops 19; choose fewer ranks or steps");
+  CHECK(*warning == "the trace keeps the earliest 5 of 16 ops and drops 11; choose fewer ranks or steps");
   const auto events = events_of(text);
-  CHECK(phases_of(events)["X"] == 5);
+  CHECK(phases_of(events)["X"] == 5 + 3); // three messages have arrived when the fifth op begins, at 4 ms
   for (const auto& e : events) {
-    if (e["ph"] != "M") CHECK(e["ts"].get<double>() <= 2000.000001);
+    if (e["ph"] != "M") CHECK(e["ts"].get<double>() <= 4000.0);
   }
 }
 
