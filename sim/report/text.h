@@ -1,0 +1,37 @@
+// The terminal's view of a run: what a person wants to know first, in plain text. Renders, computes nothing beyond a
+// division by the number of ranks and steps. Each function returns whole lines; no escape codes unless `colour` is set
+// (the caller sets it for a terminal and without NO_COLOR). Lines keep to `width` columns where names allow.
+//
+//   ledger: mean over ranks and steps          per step       %
+//     compute                                   3.210 s    54.2  ################
+//     exposed communication                    812.4 ms    13.7  ####
+//       expert (ep)                            612.4 ms    10.3  ###
+#pragma once
+
+#include <string>
+
+#include "sim/domain/scenario.h"
+#include "sim/ledger/result.h"
+
+namespace tessella {
+
+struct TextStyle {
+  bool colour = false;
+  int width = 80;
+};
+
+// Step time, tokens/s/GPU, model TFLOP/s/GPU, MFU and HFU with convention and peak, fullest pipeline rank, then one
+// table row with NVIDIA's column names.
+std::string headline_text(const Scenario& scenario, const RunResult& result, const TextStyle& style = {});
+
+// Where the step goes, and how far overlap, balance and the evidence behind the costs reach.
+std::string ledger_text(const Scenario& scenario, const RunResult& result, const TextStyle& style = {});
+
+// Peak of each pipeline rank, the verdict, and the smallest world that fits when it does not.
+std::string memory_text(const MemoryReport& memory, const TextStyle& style = {});
+
+// Warnings of loading, then of the run; and the cost of the simulation. Both belong on standard error.
+std::string warnings_text(const Scenario& scenario, const RunResult& result, const TextStyle& style = {});
+std::string simulation_text(const RunResult& result);
+
+} // namespace tessella
