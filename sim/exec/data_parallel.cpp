@@ -71,8 +71,7 @@ std::vector<std::size_t> completion_order(const std::vector<Slot>& slots, const 
   std::vector<std::size_t> last(position.chunks.size(), 0);
   for (std::size_t i = 0; i < slots.size(); ++i)
     for (const Action* a : {&slots[i].first, slots[i].second ? &*slots[i].second : nullptr})
-      if (a && (a->kind == ActionKind::B || a->kind == ActionKind::W))
-        last[position.chunk_of(a->stage.value)] = i;
+      if (a && (a->kind == ActionKind::B || a->kind == ActionKind::W)) last[position.chunk_of(a->stage.value)] = i;
   std::vector<std::size_t> order(last.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return last[a] < last[b]; });

@@ -4,7 +4,7 @@
 
 #include "sim/base/check.h"
 #include "sim/exec/lower.h"
-#include "sim/exec/owners.h"
+#include "sim/exec/positions.h"
 #include "sim/topology/groups.h"
 
 namespace tessella {
@@ -45,20 +45,12 @@ bool is_uniform(const Profile& profile) {
 Program lower_uniform(const Scenario& scenario, const Schedule& schedule) {
   const ProfileEntry* entry = scenario.profile.find("uniform_stage");
   TSL_CHECK(entry != nullptr);
-  const Parallelism& p = scenario.parallelism;
-  Program program;
-  program.schedule = schedule;
-  program.owner = owners(schedule);
-  program.group_size = static_cast<std::int32_t>(p.group_size());
-  program.replicas = static_cast<std::int32_t>(p.replicas());
-  program.ep_block = static_cast<std::int32_t>(p.ep * p.etp);
-  program.etp = static_cast<std::int32_t>(p.etp);
-  program.dense_stride = static_cast<std::int32_t>(p.tp);
+  const std::int64_t vpp = scenario.parallelism.vpp;
+  Program program = bare_program(scenario, schedule);
   program.op_names = {"forward", "backward", "input_grad", "weight_grad"};
-  program.templates = {one_op(chunk_time(*entry, "forward", 0.0, p.vpp), 0),
-                       one_op(chunk_time(*entry, "backward", 1.0, p.vpp), 1),
-                       one_op(chunk_time(*entry, "input_grad", 0.5, p.vpp), 2),
-                       one_op(chunk_time(*entry, "weight_grad", 0.5, p.vpp), 3)};
+  program.templates = {
+      one_op(chunk_time(*entry, "forward", 0.0, vpp), 0), one_op(chunk_time(*entry, "backward", 1.0, vpp), 1),
+      one_op(chunk_time(*entry, "input_grad", 0.5, vpp), 2), one_op(chunk_time(*entry, "weight_grad", 0.5, vpp), 3)};
   program.stage_templates.assign(static_cast<std::size_t>(schedule.num_stages), {0, 1, 2, 3});
   // A pair of uniform chunks runs one after the other: nothing says how they would overlap.
   Template pair = program.templates[0];
@@ -66,9 +58,6 @@ Program lower_uniform(const Scenario& scenario, const Schedule& schedule) {
   program.templates.push_back(pair);
   program.pair_templates[{0, 1}] = 4;
   program.p2p_flight = message_flight(scenario, *entry);
-  program.kernel_jitter = scenario.jitter.kernel;
-  program.fabric_jitter = scenario.jitter.fabric;
-  program.positions = bare_positions(schedule);
   return program;
 }
 

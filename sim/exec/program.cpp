@@ -13,7 +13,6 @@ TokenCurve::TokenCurve(const LoadCurve& curve) {
   for (const Duration d : curve.knots) knots_ps.push_back(d.ps);
 }
 
-
 std::vector<Position> bare_positions(const Schedule& schedule) {
   std::vector<Position> positions(static_cast<std::size_t>(schedule.num_ranks));
   for (std::int32_t stage = 0; stage < schedule.num_stages; ++stage)

@@ -7,8 +7,9 @@
 #include <vector>
 
 #include "sim/base/units.h"
-#include "sim/ledger/ledger.h"
-#include "sim/ledger/result.h"
+#include "sim/domain/ledger.h"
+#include "sim/domain/profile.h"
+#include "sim/exec/trace_event.h"
 
 namespace tessella {
 

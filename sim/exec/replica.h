@@ -10,13 +10,13 @@
 #include <span>
 #include <vector>
 
+#include "sim/domain/ledger.h"
 #include "sim/engine/event_queue.h"
 #include "sim/exec/loads.h"
 #include "sim/exec/message_board.h"
 #include "sim/exec/overlap.h"
 #include "sim/exec/program.h"
 #include "sim/exec/records.h"
-#include "sim/ledger/ledger.h"
 
 namespace tessella {
 

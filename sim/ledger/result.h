@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "sim/base/units.h"
+#include "sim/domain/ledger.h"
 #include "sim/domain/profile.h"
-#include "sim/domain/scenario.h"
-#include "sim/ledger/ledger.h"
+#include "sim/exec/trace_event.h"
 
 namespace tessella {
 
@@ -46,33 +46,6 @@ struct SimStats {
   std::int64_t events = 0;
   std::int64_t rank_ops = 0;
   std::int64_t peak_rss_bytes = 0;
-};
-
-// One op (or, when `op` is "F", "B", ..., a whole action) on one rank of the chosen ones; for timelines and traces.
-struct TraceEvent {
-  std::int32_t rank = 0; // global
-  std::int32_t step = 0;
-  std::int32_t lane = 0; // index into RunResult::lanes
-  std::int32_t stage = 0;
-  std::int32_t micro_batch = 0;
-  char kind = 'F'; // F B I W; 'S' send, 'D' data-parallel, 'O' optimizer
-  std::string op;
-  Time begin;
-  Time end;
-  bool operator==(const TraceEvent&) const = default;
-};
-
-// A message from one rank to another, drawn as an arrow.
-struct TraceFlow {
-  std::int32_t from_rank = 0;
-  std::int32_t to_rank = 0;
-  std::int32_t step = 0;
-  std::int32_t stage = 0; // sender's stage
-  std::int32_t micro_batch = 0;
-  char kind = 'F';
-  Time sent;
-  Time arrived;
-  bool operator==(const TraceFlow&) const = default;
 };
 
 struct StageTime {

@@ -6,7 +6,7 @@
 
 #include "sim/exec/loads.h"
 #include "sim/exec/program.h"
-#include "sim/ledger/ledger.h"
+#include "sim/domain/ledger.h"
 
 namespace tessella::testing {
 

@@ -1,4 +1,4 @@
-#include "sim/ledger/ledger.h"
+#include "sim/domain/ledger.h"
 
 #include <cstddef>
 

@@ -1,0 +1,15 @@
+// The last lowering pass: what the data-parallel phase costs each pipeline position.
+#pragma once
+
+#include "sim/domain/scenario.h"
+#include "sim/exec/program.h"
+
+namespace tessella {
+
+// The parts of a program that follow from the grid, the schedule and the options alone: no templates, no costs.
+Program bare_program(const Scenario& scenario, const Schedule& schedule);
+
+// Fills the gradient reduction, parameter gather, optimizer and norm costs of every position.
+void cost_positions(const Scenario& scenario, Program& program);
+
+} // namespace tessella
