@@ -1,0 +1,128 @@
+// tessella run: simulate an experiment and say where the step goes.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <thread>
+
+#include "sim/base/atomic_file.h"
+#include "sim/base/error.h"
+#include "sim/cli/commands.h"
+#include "sim/cli/exit_code.h"
+#include "sim/cli/experiment.h"
+#include "sim/cli/progress.h"
+#include "sim/planner/simulate.h"
+#include "sim/report/csv.h"
+#include "sim/report/json.h"
+#include "sim/report/text.h"
+#include "sim/report/timeline.h"
+#include "sim/report/trace.h"
+
+namespace tessella {
+namespace {
+
+struct RunFlags {
+  ExperimentFlags experiment;
+  unsigned threads = std::max(1U, std::thread::hardware_concurrency());
+  std::string json;
+  std::string csv;
+  std::string trace;
+  std::vector<std::int32_t> trace_ranks;
+  std::vector<std::int32_t> trace_steps = {0};
+  bool timeline = false;
+  bool no_fold = false;
+};
+
+// By default the first rank of each pipeline position of the first replica.
+TraceRequest trace_request(const RunFlags& flags, const Scenario& scenario) {
+  TraceRequest request;
+  if (flags.trace.empty() && !flags.timeline) return request;
+  request.ranks = flags.trace_ranks;
+  const auto world = static_cast<std::int32_t>(scenario.parallelism.world_size);
+  for (const std::int32_t rank : request.ranks)
+    if (rank < 0 || rank >= world)
+      throw InputError("--trace-ranks", fmt::format("rank {} does not exist; ranks are 0 to {}", rank, world - 1));
+  for (const std::int32_t step : flags.trace_steps)
+    if (step < 0 || step >= scenario.steps)
+      throw InputError("--trace-steps", fmt::format("step {} is not run; steps are 0 to {}", step, scenario.steps - 1));
+  if (request.ranks.empty())
+    for (std::int32_t p = 0; p < scenario.parallelism.pp; ++p)
+      request.ranks.push_back(p * (world / static_cast<std::int32_t>(scenario.parallelism.pp)));
+  std::sort(request.ranks.begin(), request.ranks.end());
+  request.steps = flags.trace_steps;
+  return request;
+}
+
+// "-" is standard output, where then nothing else goes.
+void write_text(const std::string& path, const std::string& text) {
+  if (path == "-")
+    fmt::print("{}", text);
+  else
+    write_file(path, text);
+}
+
+void print_result(const RunFlags& flags, const Scenario& scenario, const RunResult& result) {
+  const TextStyle style{wants_colour(), terminal_width()};
+  fmt::print("{}{}", headline_text(scenario, result, style), ledger_text(scenario, result, style));
+  if (!result.memory.fits) fmt::print("{}", memory_text(result.memory, style));
+  for (const std::int32_t step : flags.trace_steps)
+    if (flags.timeline) fmt::print("{}", timeline_text(result, {step, style.width}));
+}
+
+int run(const RunFlags& flags) {
+  const Progress clock("simulating");
+  auto progress = std::make_shared<Progress>("simulated steps");
+  const Scenario scenario = load_experiment(flags.experiment);
+  RunOptions options;
+  options.threads = flags.threads;
+  options.fold_identical_replicas = !flags.no_fold;
+  options.trace = trace_request(flags, scenario);
+  options.stop = &interrupt_flag();
+  options.progress = [progress](std::int64_t done, std::int64_t total) { progress->update(done, total); };
+  RunResult result = simulate(scenario, options);
+  if (!flags.trace.empty()) {
+    const auto dropped = write_trace_file(scenario, result, flags.trace);
+    if (dropped) result.warnings.push_back(*dropped);
+  }
+  result.sim.wall_s = clock.seconds();
+  result.sim.peak_rss_bytes = peak_rss_bytes();
+  if (!flags.csv.empty()) {
+    write_text(flags.csv + ".ranks.csv", rank_ledger_csv(scenario, result));
+    write_text(flags.csv + ".stages.csv", stage_csv(scenario, result));
+  }
+  if (!flags.json.empty()) write_text(flags.json, run_json(scenario, result));
+  if (flags.json != "-") print_result(flags, scenario, result);
+  const TextStyle plain{false, 80};
+  fmt::print(stderr, "{}{}", warnings_text(scenario, result, plain), simulation_text(result));
+  if (result.partial) return kExitInterrupted;
+  return result.memory.fits ? kExitOk : kExitInfeasible;
+}
+
+} // namespace
+
+void add_run(CLI::App& app, int& code) {
+  auto flags = std::make_shared<RunFlags>();
+  CLI::App* command = app.add_subcommand("run", "Simulate an experiment: step time, MFU, memory, where the time goes");
+  add_experiment_flags(*command, flags->experiment);
+  command->add_option("--schedule", flags->experiment.schedule, "another schedule (tessella list schedules)");
+  command->add_option("--steps", flags->experiment.steps, "how many steps to simulate");
+  command->add_option("--threads", flags->threads, "threads; results do not depend on it")
+      ->check(CLI::Range(1U, 1024U))
+      ->capture_default_str();
+  command->add_option("--json", flags->json, "result as JSON; - for standard output")->type_name("FILE");
+  command->add_option("--csv", flags->csv, "PREFIX.ranks.csv and PREFIX.stages.csv")->type_name("PREFIX");
+  command->add_option("--trace", flags->trace, "Chrome trace for ui.perfetto.dev; .gz compresses")->type_name("FILE");
+  command->add_option("--trace-ranks", flags->trace_ranks, "ranks to trace (default: one per pipeline position)")
+      ->delimiter(',');
+  command->add_option("--trace-steps", flags->trace_steps, "steps to trace (default: 0)")->delimiter(',');
+  command->add_flag("--timeline", flags->timeline, "draw the traced ranks over time");
+  command->add_flag("--no-fold", flags->no_fold, "simulate identical replicas one by one");
+  command->footer(
+      "Example:\n  tessella run experiments/02_qwen3_next_12288/experiment.yaml --timeline --trace out.json.gz\n"
+      "Exit code 3: the plan runs but does not fit into memory.");
+  command->callback([flags, &code] { code = guarded([&] { return run(*flags); }); });
+}
+
+} // namespace tessella

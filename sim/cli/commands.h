@@ -1,0 +1,16 @@
+// One function per subcommand, each in its own file: declares the options and, when the command was chosen, runs it and
+// stores the exit code.
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace tessella {
+
+void add_run(CLI::App& app, int& code);
+void add_check(CLI::App& app, int& code);
+void add_memory(CLI::App& app, int& code);
+void add_list(CLI::App& app, int& code);
+
+} // namespace tessella

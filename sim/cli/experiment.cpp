@@ -1,0 +1,57 @@
+#include "sim/cli/experiment.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdlib>
+
+#include "sim/base/error.h"
+#include "sim/config/load.h"
+#include "sim/schedule/table.h"
+
+namespace tessella {
+
+void add_experiment_flags(CLI::App& command, ExperimentFlags& flags) {
+  command.add_option("experiment", flags.file, "the experiment.yaml")->required()->type_name("EXP.yaml");
+  command.add_option("--set", flags.overrides, "override a value, e.g. --set parallelism.ep=64 (repeatable)")
+      ->type_name("a.b=v")
+      ->allow_extra_args(false);
+  command.add_option("--seed", flags.seed, "seed of routing and jitter");
+}
+
+Scenario load_experiment(const ExperimentFlags& flags) {
+  LoadOptions options;
+  options.overrides = flags.overrides;
+  if (!flags.schedule.empty()) options.overrides.push_back("schedule.name=" + flags.schedule);
+  options.seed = flags.seed;
+  options.steps = flags.steps;
+  for (const ScheduleInfo& row : schedule_table()) {
+    options.schedules.emplace_back(row.name);
+    for (const std::string_view alias : row.aliases) options.schedules.emplace_back(alias);
+  }
+  Scenario scenario = load_scenario(flags.file, options);
+  const auto illegal = check_schedule_spec(scenario.schedule, static_cast<std::int32_t>(scenario.parallelism.pp),
+                                           static_cast<std::int32_t>(scenario.parallelism.vpp),
+                                           static_cast<std::int32_t>(scenario.num_micro_batches()));
+  if (!illegal) return scenario;
+  std::vector<Note> notes;
+  if (illegal->nearest)
+    notes.push_back({std::nullopt, "nearest legal " + illegal->parameter + ": " + std::to_string(*illegal->nearest)});
+  throw InputError(SourceSpan{flags.file, 0, 0, 0, {}}, illegal->rule, notes);
+}
+
+bool wants_colour() {
+  const char* no_colour = std::getenv("NO_COLOR");
+  return isatty(STDOUT_FILENO) != 0 && (no_colour == nullptr || *no_colour == '\0');
+}
+
+int terminal_width() {
+  winsize size{};
+  if (isatty(STDOUT_FILENO) != 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+    return std::clamp<int>(size.ws_col, 60, 200);
+  return 80;
+}
+
+} // namespace tessella

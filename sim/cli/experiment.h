@@ -1,0 +1,35 @@
+// What every command that takes an experiment shares: its flags and the way from files to a legal scenario.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/domain/scenario.h"
+#include "sim/domain/schedule.h"
+
+namespace CLI {
+class App;
+}
+
+namespace tessella {
+
+struct ExperimentFlags {
+  std::string file;
+  std::vector<std::string> overrides;
+  std::optional<std::uint64_t> seed;
+  std::optional<std::int64_t> steps;
+  std::string schedule; // swaps schedule.name
+};
+
+void add_experiment_flags(CLI::App& command, ExperimentFlags& flags);
+
+// Loads, checks every rule, including those of the schedule. Errors: InputError.
+Scenario load_experiment(const ExperimentFlags& flags);
+
+// True when standard output is a terminal that wants colour.
+bool wants_colour();
+int terminal_width();
+
+} // namespace tessella

@@ -1,0 +1,30 @@
+// The program `tessella`: all wiring of commands in one place.
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+
+#include "sim/cli/commands.h"
+#include "sim/cli/exit_code.h"
+
+int main(int argc, char** argv) {
+  using namespace tessella;
+  CLI::App app{"Simulates and plans pipeline-parallel training of large MoE models.\n"
+               "Start with: tessella run experiments/01_qwen3_235b_h100_256/experiment.yaml",
+               "tessella"};
+  app.set_version_flag("--version", TESSELLA_VERSION);
+  app.require_subcommand(1);
+  app.footer("Exit codes: 0 done; 1 a threshold was missed; 2 wrong input; 3 the plan does not fit;\n"
+             "4 the profile does not cover a cost; 70 a bug of ours; 130 interrupted.");
+  int code = kExitOk;
+  add_run(app, code);
+  add_check(app, code);
+  add_memory(app, code);
+  add_list(app, code);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const int status = app.exit(error);
+    return status == 0 ? kExitOk : kExitInput;
+  }
+  return code;
+}

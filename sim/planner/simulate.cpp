@@ -1,0 +1,65 @@
+#include "sim/planner/simulate.h"
+
+#include <memory>
+
+#include "sim/cost/flops.h"
+#include "sim/cost/layer_ops.h"
+#include "sim/cost/memory.h"
+#include "sim/domain/legality.h"
+#include "sim/exec/lower.h"
+#include "sim/exec/routed_loads.h"
+#include "sim/ledger/summarize.h"
+#include "sim/schedule/table.h"
+
+namespace tessella {
+namespace {
+
+// The plan a changed grid would get by the default layout; for "which world would fit?".
+std::optional<RunPlan> replan(const Scenario& s) {
+  const LayoutSpec layout;
+  const Verdict verdict =
+      check_legality({s.model, s.parallelism, s.batch, layout, s.schedule, s.recompute, s.parallelism.world_size});
+  if (!verdict.legal()) return std::nullopt;
+  const auto pp = static_cast<std::int32_t>(s.parallelism.pp);
+  const auto vpp = static_cast<std::int32_t>(s.parallelism.vpp);
+  const auto m = static_cast<std::int32_t>(s.num_micro_batches());
+  if (check_schedule_spec(s.schedule, pp, vpp, m)) return std::nullopt;
+  return RunPlan{verdict.partition, make_schedule(s.schedule, pp, vpp, m)};
+}
+
+} // namespace
+
+Schedule schedule_of(const Scenario& s) {
+  return make_schedule(s.schedule, static_cast<std::int32_t>(s.parallelism.pp),
+                       static_cast<std::int32_t>(s.parallelism.vpp), static_cast<std::int32_t>(s.num_micro_batches()));
+}
+
+Program program_of(const Scenario& scenario, const Schedule& schedule) {
+  if (is_uniform(scenario.profile)) return lower_uniform(scenario, schedule);
+  return lower(scenario, schedule, make_model_ops(scenario));
+}
+
+MemoryReport memory_of(const Scenario& scenario, const Schedule& schedule, double hottest_load) {
+  MemoryAssumptions assume;
+  assume.hot_load = hottest_load;
+  return check_memory(scenario, schedule, replan, assume);
+}
+
+RunResult simulate(const Scenario& scenario, RunOptions options) {
+  options.steps = scenario.steps;
+  options.seed = scenario.seed;
+  const Schedule schedule = schedule_of(scenario);
+  const Program program = program_of(scenario, schedule);
+  std::unique_ptr<LoadSource> loads;
+  if (!program.curves.empty()) loads = std::make_unique<RoutedLoads>(scenario);
+  const bool alike =
+      !loads || scenario.routing.kind == RoutingKind::balanced || scenario.routing.kind == RoutingKind::loads;
+  const RunRecords records = run_program(program, loads.get(), alike, options);
+  if (records.steps.empty()) throw InfeasiblePlan("interrupted before the first step was complete");
+  const StepFlops flops{model_flops(scenario.model, scenario.batch, scenario.flops_convention),
+                        hardware_flops(scenario.model, scenario.batch, scenario.flops_convention, scenario.recompute)};
+  const double hottest = records.sums.load_samples > 0 ? records.sums.load_ratio_max : 1.0;
+  return summarize(scenario, records, flops, memory_of(scenario, schedule, hottest));
+}
+
+} // namespace tessella

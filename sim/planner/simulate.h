@@ -1,0 +1,24 @@
+// Scenario in, answer out: lower -> run -> account. The one path that the command line, the planner and every what-if
+// use, so no part of the product has a cost model of its own.
+#pragma once
+
+#include "sim/domain/scenario.h"
+#include "sim/exec/program.h"
+#include "sim/exec/run.h"
+#include "sim/ledger/result.h"
+
+namespace tessella {
+
+// The order the scenario asks for; its spec must be legal (check_schedule_spec).
+Schedule schedule_of(const Scenario& scenario);
+
+// Templates and positions, whether the profile is a real one or two uniform numbers.
+Program program_of(const Scenario& scenario, const Schedule& schedule);
+
+// Memory of the schedule that would run; `hottest_load` is max / mean tokens over the ranks of an EP group.
+MemoryReport memory_of(const Scenario& scenario, const Schedule& schedule, double hottest_load);
+
+// options.steps and options.seed are taken from the scenario. Throws NotCovered when the profile lacks a cost.
+RunResult simulate(const Scenario& scenario, RunOptions options);
+
+} // namespace tessella
