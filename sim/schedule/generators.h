@@ -23,5 +23,18 @@ Schedule gpipe(const ScheduleShape& shape);
 Schedule one_f_one_b(const ScheduleShape& shape);
 Schedule interleaved_1f1b(const ScheduleShape& shape);
 Schedule combined_1f1b(const ScheduleShape& shape);
+Schedule interleaved_1f1b_torch(const ScheduleShape& shape);
+Schedule interleaved_1f1b_shadow(const ScheduleShape& shape);
+Schedule combined_1f1b_shadow(const ScheduleShape& shape);
+Schedule looped_bfs(const ScheduleShape& shape);
+Schedule zb_h1(const ScheduleShape& shape);
+Schedule zb_h2(const ScheduleShape& shape);
+Schedule interleaved_zb(const ScheduleShape& shape);
+Schedule zb_v(const ScheduleShape& shape);
+Schedule v_half(const ScheduleShape& shape);
+Schedule v_min(const ScheduleShape& shape);
+Schedule dualpipe(const ScheduleShape& shape);
+Schedule dualpipe_v(const ScheduleShape& shape);
+Schedule chimera(const ScheduleShape& shape);
 
 } // namespace tessella

@@ -7,12 +7,17 @@
 
 namespace tessella {
 
-// At least one.
-bool any_micro_batches(const ScheduleShape& shape);
-std::string any_micro_batches_rule(const ScheduleShape& shape);
+struct MicroBatchRule {
+  bool (*accepts)(const ScheduleShape&) = nullptr;
+  std::string (*text)(const ScheduleShape&) = nullptr; // the rule with its numbers, for a shape that breaks it
+};
 
-// Megatron: m >= N, and m mod N is 0 or at least p (a shorter last group must still fill the pipeline).
-bool megatron_groups(const ScheduleShape& shape);
-std::string megatron_groups_rule(const ScheduleShape& shape);
+extern const MicroBatchRule kAnyMicroBatches; // m >= 1
+extern const MicroBatchRule kMegatronGroups;  // with chunks: m >= N, and m mod N is 0 or >= p, so that a shorter last
+                                              // group still fills the pipeline
+extern const MicroBatchRule kTorchRounds;     // m mod max(1, m div p) = 0
+extern const MicroBatchRule kMultipleOfPp;    // m mod p = 0
+extern const MicroBatchRule kTwicePp;         // m >= 2p
+extern const MicroBatchRule kDualPipe;        // m even and m >= 2p
 
 } // namespace tessella

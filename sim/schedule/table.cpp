@@ -1,12 +1,8 @@
 #include "sim/schedule/table.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cctype>
 
-#include "sim/base/check.h"
-#include "sim/base/nearest.h"
 #include "sim/schedule/rules.h"
 
 namespace tessella {
@@ -15,21 +11,18 @@ namespace {
 std::vector<ScheduleInfo> rows() {
   return {
       {.name = "gpipe",
-       .aliases = {},
        .description = "all forwards, then all backwards",
        .constraints = "vpp = 1; any m",
        .generate = gpipe,
-       .accepts = any_micro_batches,
-       .micro_batch_rule = any_micro_batches_rule},
+       .rule = kAnyMicroBatches},
       {.name = "1f1b",
        .aliases = {"one_f_one_b", "dapple", "pipedream_flush"},
        .description = "warm-up, then one forward and one backward in turn: the bubble of gpipe, p - r activations",
-       .constraints = "vpp = 1; any m, slow below m = p",
+       .constraints = "vpp = 1; any m, slow below p",
        .generate = one_f_one_b,
-       .accepts = any_micro_batches,
-       .micro_batch_rule = any_micro_batches_rule},
+       .rule = kAnyMicroBatches},
       {.name = "interleaved_1f1b",
-       .aliases = {"interleaved", "vpp", "virtual_pipeline"},
+       .aliases = {"interleaved", "vpp"},
        .description = "1F1B over v chunks per rank (Megatron): the bubble divided by v, more activations and sends",
        .constraints = "p >= 2; vpp >= 2; p <= N <= m; m mod N is 0 or >= p (N = microbatch group size, default p)",
        .generate = interleaved_1f1b,
@@ -37,18 +30,124 @@ std::vector<ScheduleInfo> rows() {
        .min_pp = 2,
        .min_vpp = 2,
        .max_vpp = std::nullopt,
-       .accepts = megatron_groups,
-       .micro_batch_rule = megatron_groups_rule},
+       .rule = kMegatronGroups},
+      {.name = "interleaved_1f1b_torch",
+       .aliases = {"torch_interleaved"},
+       .description = "interleaved 1F1B with torch's group size m / max(1, m div p)",
+       .constraints = "p >= 2; vpp >= 2; m mod max(1, m div p) = 0",
+       .generate = interleaved_1f1b_torch,
+       .min_pp = 2,
+       .min_vpp = 2,
+       .max_vpp = std::nullopt,
+       .rule = kTorchRounds},
+      {.name = "interleaved_1f1b_shadow",
+       .aliases = {"shadow_interleaved"},
+       .description = "interleaved 1F1B padded with shadow micro-batches where m does not fit (Tessera)",
+       .constraints = "p >= 2; vpp >= 2; any m",
+       .generate = interleaved_1f1b_shadow,
+       .uses_group_size = true,
+       .min_pp = 2,
+       .min_vpp = 2,
+       .max_vpp = std::nullopt,
+       .rule = kAnyMicroBatches},
       {.name = "combined_1f1b",
        .aliases = {"ep_overlap_1f1b"},
-       .description = "interleaved 1F1B with forward and backward paired to hide expert all-to-alls (Megatron)",
+       .description = "interleaved 1F1B, forward and backward paired to hide expert all-to-alls (Megatron)",
        .constraints = "any p and vpp; with chunks p <= N <= m and m mod N is 0 or >= p",
        .generate = combined_1f1b,
        .has_pairs = true,
        .uses_group_size = true,
        .max_vpp = std::nullopt,
-       .accepts = megatron_groups,
-       .micro_batch_rule = megatron_groups_rule},
+       .rule = kMegatronGroups},
+      {.name = "combined_1f1b_shadow",
+       .description = "combined 1F1B padded with shadow micro-batches where m does not fit",
+       .constraints = "any p, vpp and m",
+       .generate = combined_1f1b_shadow,
+       .has_pairs = true,
+       .uses_group_size = true,
+       .max_vpp = std::nullopt,
+       .rule = kAnyMicroBatches},
+      {.name = "looped_bfs",
+       .aliases = {"breadth_first"},
+       .description = "gpipe over v chunks, a stage at a time: weights are used once per pass",
+       .constraints = "any vpp and m",
+       .generate = looped_bfs,
+       .max_vpp = std::nullopt,
+       .rule = kAnyMicroBatches},
+      {.name = "zb_h1",
+       .aliases = {"zb1p"},
+       .description = "1F1B with the weight gradient split off to fill bubbles, memory of 1f1b's first rank everywhere",
+       .constraints = "vpp = 1; any m",
+       .generate = zb_h1,
+       .splits_backward = true,
+       .rule = kAnyMicroBatches},
+      {.name = "zb_h2",
+       .aliases = {"zb2p"},
+       .description = "no bubble inside a rank's span when F = I = W, for twice the memory",
+       .constraints = "vpp = 1; any m, zero bubble from 2p - 1",
+       .generate = zb_h2,
+       .splits_backward = true,
+       .rule = kAnyMicroBatches},
+      {.name = "interleaved_zb",
+       .aliases = {"interleaved_zero_bubble"},
+       .description = "zb_h1 over v chunks per rank (torch InterleavedZeroBubble)",
+       .constraints = "any vpp; m mod max(1, m div p) = 0",
+       .generate = interleaved_zb,
+       .splits_backward = true,
+       .max_vpp = std::nullopt,
+       .rule = kTorchRounds},
+      {.name = "zb_v",
+       .aliases = {"zbv_zero_bubble"},
+       .description = "two chunks in a V, no bubble inside a rank's span when F = I = W, memory of 1f1b",
+       .constraints = "vpp = 2; any m, zero bubble from 2p - 1",
+       .generate = zb_v,
+       .splits_backward = true,
+       .min_vpp = 2,
+       .max_vpp = 2,
+       .rule = kAnyMicroBatches},
+      {.name = "v_half",
+       .description = "two chunks in a V, half the memory of 1f1b, about half its bubble",
+       .constraints = "vpp = 2; any m",
+       .generate = v_half,
+       .splits_backward = true,
+       .min_vpp = 2,
+       .max_vpp = 2,
+       .rule = kAnyMicroBatches},
+      {.name = "v_min",
+       .description = "two chunks in a V, a third of the memory of 1f1b, about two thirds of its bubble",
+       .constraints = "vpp = 2; any m",
+       .generate = v_min,
+       .splits_backward = true,
+       .min_vpp = 2,
+       .max_vpp = 2,
+       .rule = kAnyMicroBatches},
+      {.name = "dualpipe",
+       .description = "two directions, forwards paired with backwards (DeepSeek-V3): p + 1 activations, weights twice",
+       .constraints = "p even; vpp = 1; m even, m >= 2p",
+       .generate = dualpipe,
+       .splits_backward = true,
+       .has_pairs = true,
+       .two_directions = true,
+       .even_pp = true,
+       .min_pp = 2,
+       .rule = kDualPipe},
+      {.name = "dualpipe_v",
+       .description = "dualpipe folded into a V of two chunks per rank: no weight is held twice",
+       .constraints = "vpp = 2; m >= 2p",
+       .generate = dualpipe_v,
+       .splits_backward = true,
+       .has_pairs = true,
+       .min_vpp = 2,
+       .max_vpp = 2,
+       .rule = kTwicePp},
+      {.name = "chimera",
+       .description = "two directions, half the micro-batches each: p - 2 slots of bubble when F = B, weights twice",
+       .constraints = "p even; vpp = 1; m mod p = 0",
+       .generate = chimera,
+       .two_directions = true,
+       .even_pp = true,
+       .min_pp = 2,
+       .rule = kMultipleOfPp},
   };
 }
 
@@ -57,72 +156,6 @@ std::string fold(std::string_view name) {
   for (const char c : name)
     if (c != '-' && c != '_') folded += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return folded;
-}
-
-// The row that runs, after overlap_moe_expert_parallel_comm has had its say.
-const ScheduleInfo* row_of(const ScheduleSpec& spec) {
-  const ScheduleInfo* row = find_schedule(spec.name);
-  if (row == nullptr || !spec.overlap_moe_expert_parallel_comm) return row;
-  if (row->name == "1f1b" || row->name == "interleaved_1f1b") return find_schedule("combined_1f1b");
-  return row;
-}
-
-ScheduleShape shape_of(const ScheduleSpec& spec, std::int32_t pp, std::int32_t vpp, std::int32_t m) {
-  return {pp, vpp, m, static_cast<std::int32_t>(spec.microbatch_group_size.value_or(pp))};
-}
-
-IllegalSchedule unknown_name(const std::string& name) {
-  std::vector<std::string> names;
-  for (const ScheduleInfo& row : schedule_table()) {
-    names.emplace_back(row.name);
-    names.insert(names.end(), row.aliases.begin(), row.aliases.end());
-  }
-  return {"name", fmt::format("unknown schedule '{}'{}", name, did_you_mean(name, names)), std::nullopt};
-}
-
-std::optional<IllegalSchedule> check_pp(const ScheduleInfo& row, std::int32_t pp) {
-  constexpr auto key = "pipeline_model_parallel_size";
-  if (pp < row.min_pp)
-    return IllegalSchedule{key, fmt::format("{} needs {} >= {}, got {}", row.name, key, row.min_pp, pp), row.min_pp};
-  if (row.even_pp && pp % 2 != 0)
-    return IllegalSchedule{key, fmt::format("{} needs an even {}, got {}", row.name, key, pp), pp + 1};
-  return std::nullopt;
-}
-
-std::optional<IllegalSchedule> check_vpp(const ScheduleInfo& row, std::int32_t vpp) {
-  constexpr auto key = "num_virtual_stages_per_pipeline_rank";
-  if (vpp >= row.min_vpp && (!row.max_vpp || vpp <= *row.max_vpp)) return std::nullopt;
-  const std::int32_t nearest = vpp < row.min_vpp ? row.min_vpp : *row.max_vpp;
-  std::string other;
-  if (row.name == "1f1b") other = "; several chunks per rank are interleaved_1f1b";
-  if (row.name == "gpipe") other = "; several chunks per rank are looped_bfs";
-  if (row.name == "interleaved_1f1b") other = "; one chunk per rank is 1f1b";
-  return IllegalSchedule{key,
-                         fmt::format("{} needs {} {} {}, got {}{}", row.name, key,
-                                     row.max_vpp == row.min_vpp ? "=" : ">=", nearest, vpp, other),
-                         nearest};
-}
-
-std::optional<IllegalSchedule> check_group_size(const ScheduleInfo& row, const ScheduleSpec& spec, std::int32_t pp) {
-  if (!row.uses_group_size || spec.microbatch_group_size.value_or(pp) >= pp) return std::nullopt;
-  return IllegalSchedule{"microbatch_group_size_per_vp_stage",
-                         fmt::format("microbatch_group_size_per_vp_stage is {}; it must be at least "
-                                     "pipeline_model_parallel_size = {}",
-                                     *spec.microbatch_group_size, pp),
-                         pp};
-}
-
-// Closest first, the larger of two equally close ones. Every rule has a legal value within the range searched.
-std::optional<std::int64_t> nearest_legal(const ScheduleInfo& row, ScheduleShape shape) {
-  const std::int32_t m = shape.num_micro_batches;
-  const std::int32_t furthest = std::abs(m) + 2 * shape.pp + shape.group_size;
-  for (std::int32_t step = 1; step <= furthest; ++step) {
-    for (const std::int32_t candidate : {m + step, m - step}) {
-      shape.num_micro_batches = candidate;
-      if (candidate >= 1 && row.accepts(shape)) return candidate;
-    }
-  }
-  return std::nullopt;
 }
 
 } // namespace
@@ -139,31 +172,6 @@ const ScheduleInfo* find_schedule(std::string_view name) {
     if (same(row.name) || std::any_of(row.aliases.begin(), row.aliases.end(), same)) return &row;
   }
   return nullptr;
-}
-
-std::optional<IllegalSchedule> check_schedule_spec(const ScheduleSpec& spec, std::int32_t pp, std::int32_t vpp,
-                                                   std::int32_t num_micro_batches) {
-  const ScheduleInfo* row = row_of(spec);
-  if (row == nullptr) return unknown_name(spec.name);
-  if (spec.overlap_moe_expert_parallel_comm && !row->has_pairs)
-    return IllegalSchedule{"overlap_moe_expert_parallel_comm",
-                           fmt::format("overlap_moe_expert_parallel_comm pairs forwards and backwards of 1f1b and "
-                                       "interleaved_1f1b; {} has no such pairs",
-                                       row->name),
-                           std::nullopt};
-  if (auto illegal = check_pp(*row, pp)) return illegal;
-  if (auto illegal = check_vpp(*row, vpp)) return illegal;
-  if (auto illegal = check_group_size(*row, spec, pp)) return illegal;
-  const ScheduleShape shape = shape_of(spec, pp, vpp, num_micro_batches);
-  if (num_micro_batches >= 1 && row->accepts(shape)) return std::nullopt;
-  return IllegalSchedule{"num_micro_batches", fmt::format("{}: {}", row->name, row->micro_batch_rule(shape)),
-                         nearest_legal(*row, shape)};
-}
-
-Schedule make_schedule(const ScheduleSpec& spec, std::int32_t pp, std::int32_t vpp, std::int32_t num_micro_batches) {
-  const auto illegal = check_schedule_spec(spec, pp, vpp, num_micro_batches);
-  TSL_CHECK_OP((illegal ? illegal->rule : std::string()), ==, std::string());
-  return row_of(spec)->generate(shape_of(spec, pp, vpp, num_micro_batches));
 }
 
 } // namespace tessella

@@ -11,14 +11,15 @@
 
 #include "sim/domain/schedule.h"
 #include "sim/schedule/generators.h"
+#include "sim/schedule/rules.h"
 
 namespace tessella {
 
 struct ScheduleInfo {
-  std::string_view name;
-  std::vector<std::string_view> aliases; // other names users write; matching ignores case, '-' and '_'
-  std::string_view description;          // one line
-  std::string_view constraints;          // in words, for `list schedules`
+  std::string_view name = {};
+  std::vector<std::string_view> aliases = {}; // other names users write; matching ignores case, '-' and '_'
+  std::string_view description = {};          // one line
+  std::string_view constraints = {};          // in words, for `list schedules`
   Schedule (*generate)(const ScheduleShape&) = nullptr;
   bool splits_backward = false; // uses I and W
   bool has_pairs = false;       // overlaps a forward with a backward in one slot
@@ -28,8 +29,7 @@ struct ScheduleInfo {
   std::int32_t min_pp = 1;
   std::int32_t min_vpp = 1; // chunks per rank that the partition must give
   std::optional<std::int32_t> max_vpp = 1;
-  bool (*accepts)(const ScheduleShape&) = nullptr;                 // is num_micro_batches legal, all else being so?
-  std::string (*micro_batch_rule)(const ScheduleShape&) = nullptr; // that rule with its numbers
+  MicroBatchRule rule = {};
 };
 
 std::span<const ScheduleInfo> schedule_table();
