@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <set>
+#include <string>
 
 #include "sim/topology/groups.h"
 #include "tests/support/clusters.h"
@@ -71,7 +72,7 @@ TEST_CASE("Every kind of group covers every rank exactly once") {
   const Parallelism p = grid(96, 2, 2, 3, 4, 2);
   for (const GroupKind kind : {GroupKind::tp, GroupKind::cp, GroupKind::tp_cp, GroupKind::dp, GroupKind::dp_cp,
                                GroupKind::etp, GroupKind::ep, GroupKind::edp, GroupKind::pp}) {
-    CAPTURE(name(kind));
+    CAPTURE(std::string(name(kind)));
     std::set<int> seen;
     std::size_t count = 0;
     for (const auto& g : groups_of(p, kind))
