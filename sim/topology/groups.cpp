@@ -17,15 +17,24 @@ struct Progression {
 
 Progression progression_of(const Parallelism& p, GroupKind kind) {
   switch (kind) {
-  case GroupKind::tp: return {1, p.tp};
-  case GroupKind::cp: return {p.tp, p.cp};
-  case GroupKind::tp_cp: return {1, p.tp * p.cp};
-  case GroupKind::dp: return {p.tp * p.cp, p.dp()};
-  case GroupKind::dp_cp: return {p.tp, p.cp * p.dp()};
-  case GroupKind::etp: return {1, p.etp};
-  case GroupKind::ep: return {p.etp, p.ep};
-  case GroupKind::edp: return {p.etp * p.ep, p.edp()};
-  case GroupKind::pp: return {p.world_size / p.pp, p.pp};
+  case GroupKind::tp:
+    return {1, p.tp};
+  case GroupKind::cp:
+    return {p.tp, p.cp};
+  case GroupKind::tp_cp:
+    return {1, p.tp * p.cp};
+  case GroupKind::dp:
+    return {p.tp * p.cp, p.dp()};
+  case GroupKind::dp_cp:
+    return {p.tp, p.cp * p.dp()};
+  case GroupKind::etp:
+    return {1, p.etp};
+  case GroupKind::ep:
+    return {p.etp, p.ep};
+  case GroupKind::edp:
+    return {p.etp * p.ep, p.edp()};
+  case GroupKind::pp:
+    return {p.world_size / p.pp, p.pp};
   }
   TSL_CHECK(false);
 }

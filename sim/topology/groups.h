@@ -1,6 +1,6 @@
-// Where the ranks of a communication group sit. Rank r runs on GPU r mod G of node r div G (G GPUs per node). Rank order
-// is tp-cp-ep-dp-pp (TP fastest); experts fold the same ranks as etp-ep-edp-pp. In each of the two grids every kind of
-// group is an arithmetic progression of ranks:
+// Where the ranks of a communication group sit. Rank r runs on GPU r mod G of node r div G (G GPUs per node). Rank
+// order is tp-cp-ep-dp-pp (TP fastest); experts fold the same ranks as etp-ep-edp-pp. In each of the two grids every
+// kind of group is an arithmetic progression of ranks:
 //
 //   kind    stride        ranks      ties together
 //   tp      1             TP         tensor shards
