@@ -55,7 +55,11 @@ const std::vector<FormSpec>& form_table() {
         {"message", D::bytes, false}}},
       {"contention",
        "time factors of compute beside a communication kernel",
-       {{"gemm", D::plain}, {"membound", D::plain}, {"waiting", D::plain}, {"communication", D::plain, false}}},
+       {{"gemm", D::plain},
+        {"membound", D::plain},
+        {"norm", D::plain},
+        {"waiting", D::plain},
+        {"communication", D::plain}}},
   };
   return table;
 }

@@ -35,8 +35,8 @@ UniformStage uniform_stage(const ProfileEntry& entry) {
 }
 
 ContentionFactors contention_factors(const ProfileEntry& entry) {
-  return {required_param(entry, "gemm"), required_param(entry, "membound"), required_param(entry, "waiting"),
-          entry.param("communication").value_or(1.0)};
+  return {required_param(entry, "gemm"), required_param(entry, "membound"), required_param(entry, "norm"),
+          required_param(entry, "waiting"), required_param(entry, "communication")};
 }
 
 } // namespace tessella

@@ -114,11 +114,13 @@ struct UniformStage {
 };
 UniformStage uniform_stage(const ProfileEntry& entry);
 
-// Form contention: time factors (>= 1) of a compute kernel while a communication kernel is resident.
+// Form contention: time factors (>= 1) of a kernel while a communication kernel of another stream is resident. They come
+// on top of the SMs that the neighbour holds.
 struct ContentionFactors {
-  double gemm = 1.0;          // tensor-core bound kernel beside data moving (beyond the SMs the neighbour holds)
-  double membound = 1.0;      // HBM-bound kernel beside data moving
-  double waiting = 1.0;       // HBM-bound kernel beside a kernel that only waits
+  double gemm = 1.0;          // tensor-core bound, beside data moving
+  double membound = 1.0;      // casts, copies, permutes, beside data moving
+  double norm = 1.0;          // row reductions such as LayerNorm, beside data moving
+  double waiting = 1.0;       // HBM-bound kernels beside a kernel that only waits for its peers
   double communication = 1.0; // the communication itself, beside compute
 };
 ContentionFactors contention_factors(const ProfileEntry& entry);

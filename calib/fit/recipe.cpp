@@ -1,0 +1,52 @@
+#include "calib/fit/recipe.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "sim/base/check.h"
+
+namespace tessella::calib {
+
+void Report::drop(const std::string& op, const std::string& why, std::int64_t rows) {
+  if (rows > 0) dropped_.push_back({op, why, rows});
+}
+
+const FitResult& Report::find(const std::string& op, const std::string& dtype) const {
+  for (const FitResult& r : results_) {
+    if (r.entry.op == op && r.entry.dtype == dtype) return r;
+  }
+  throw InternalError(fmt::format("no entry {} {} yet", op, dtype));
+}
+
+const ProfileEntry& Report::entry(const std::string& op, const std::string& dtype) const {
+  return find(op, dtype).entry;
+}
+
+double Report::param(const std::string& op, const std::string& dtype, const std::string& key) const {
+  return required_param(find(op, dtype).entry, key);
+}
+
+double Report::measured_param(const std::string& op, const std::string& dtype, const std::string& key) const {
+  return required_param(find(op, dtype).measured, key);
+}
+
+void Unique::check(const Table& table, std::size_t row, const std::string& shape) {
+  if (!seen_.insert(shape).second) table.fail(row, "shape", fmt::format("{} is in the table twice", shape));
+}
+
+void check_rate(const Table& table, std::size_t row, const std::string& column, double rate, double limit,
+                const std::string& what) {
+  if (rate > limit) {
+    table.fail(row, column,
+               fmt::format("{:.4g} {} is above the hardware's {:.4g}; is the unit right?", rate, what, limit));
+  }
+}
+
+std::string bucket(double x) {
+  if (x < 1.0) return "0";
+  const double low = std::exp2(std::floor(std::log2(x)));
+  return fmt::format("{:.0f}-{:.0f}", low, 2.0 * low - 1.0);
+}
+
+} // namespace tessella::calib

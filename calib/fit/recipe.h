@@ -1,0 +1,89 @@
+// A recipe turns one family of raw tables into profile entries. Recipes run in a fixed order, because later ones reuse
+// what earlier ones found (a launch time, a stream rate).
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "calib/fit/csv.h"
+#include "calib/fit/least_squares.h"
+#include "sim/domain/kernel_forms.h"
+
+namespace tessella::calib {
+
+// A GPU the raw tables know.
+struct GpuSource {
+  GpuSpec spec;
+  std::string table_name;   // in the kernel tables; of the GPU with the same compute if it has none of its own
+  std::string compute_from; // "" or why its kernel entries are derived from that GPU
+  std::string nccl_name;    // in the collective tables, "" if none
+};
+const std::vector<GpuSource>& gpu_table();
+
+struct Dropped {
+  std::string op;
+  std::string why;
+  std::int64_t rows = 0;
+};
+
+// What the recipes have produced so far.
+class Report {
+ public:
+  Report(std::string data_dir, GpuSource gpu) : data_dir_(std::move(data_dir)), gpu_(std::move(gpu)) {}
+
+  const GpuSource& gpu() const { return gpu_; }
+  Table table(const std::string& file) const { return Table::read(data_dir_ + "/" + file); }
+
+  void add(FitResult result) { results_.push_back(std::move(result)); }
+  void add(ProfileEntry entry) { results_.push_back({entry, entry, {}}); }
+  // `rows` rows that `op` did not use; 0 adds nothing.
+  void drop(const std::string& op, const std::string& why, std::int64_t rows);
+  // Parameter of an entry made earlier.
+  double param(const std::string& op, const std::string& dtype, const std::string& key) const;
+  // The same of the fit's own entry, which still has its nuisance parameters.
+  double measured_param(const std::string& op, const std::string& dtype, const std::string& key) const;
+  const ProfileEntry& entry(const std::string& op, const std::string& dtype) const;
+
+  const std::vector<FitResult>& results() const { return results_; }
+  const std::vector<Dropped>& dropped() const { return dropped_; }
+
+ private:
+  const FitResult& find(const std::string& op, const std::string& dtype) const;
+
+  std::string data_dir_;
+  GpuSource gpu_;
+  std::vector<FitResult> results_;
+  std::vector<Dropped> dropped_;
+};
+
+// Remembers shapes; a second row of the same shape is an error at that row.
+class Unique {
+ public:
+  void check(const Table& table, std::size_t row, const std::string& shape);
+
+ private:
+  std::set<std::string> seen_;
+};
+
+// A measured rate far above what the GPU can do is a wrong unit.
+void check_rate(const Table& table, std::size_t row, const std::string& column, double rate, double limit,
+                const std::string& what);
+
+// "512" -> "512-1023": the power of two at or below x and the one above, for residual buckets.
+std::string bucket(double x);
+
+void fit_gemm(Report& report);
+void fit_moe(Report& report);
+void fit_attention(Report& report);
+void fit_gdn(Report& report);
+void fit_stream(Report& report);
+void derive_backward(Report& report); // weight and input gradients of GEMMs
+void add_assumed(Report& report);     // what no table holds, with the reasoning in its source
+void fit_collectives(Report& report);
+void fit_dispatchers(Report& report);
+
+// All of the above that the tables of the GPU allow.
+Profile fit_profile(Report& report, const std::string& name);
+
+} // namespace tessella::calib
