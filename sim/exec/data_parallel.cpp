@@ -13,8 +13,8 @@ using Replicas = std::vector<std::unique_ptr<Replica>>;
 // All ranks of one pipeline position, over all replicas.
 class PositionRanks {
  public:
-  PositionRanks(const Program& program, const Replicas& replicas, std::size_t position)
-      : program_(program), n_(static_cast<std::size_t>(program.group_size)) {
+  PositionRanks(const Program& program, const Replicas& replicas, std::size_t position, const StepTracer& tracer)
+      : program_(program), tracer_(tracer), position_(position), n_(static_cast<std::size_t>(program.group_size)) {
     for (const auto& r : replicas) groups_.push_back(&r->groups()[position]);
     lane_.resize(groups_.size() * n_);
   }
@@ -28,8 +28,9 @@ class PositionRanks {
               program_.overlap_grad_reduce ? groups_[g]->gradients_ready[chunk * n_ + r] : groups_[g]->clock[r];
           lane_[g * n_ + r] = max(lane_[g * n_ + r], ready);
         }
-      meet_on_lane(program_.dense_stride, position.chunks[chunk].dense_reduce);
-      meet_on_lane(program_.ep_block, position.chunks[chunk].expert_reduce);
+      const auto c = static_cast<std::int32_t>(chunk);
+      meet_on_lane(program_.dense_stride, position.chunks[chunk].dense_reduce, "reduce_dense_gradients", c);
+      meet_on_lane(program_.ep_block, position.chunks[chunk].expert_reduce, "reduce_expert_gradients", c);
     }
   }
 
@@ -37,12 +38,14 @@ class PositionRanks {
     for (std::size_t g = 0; g < groups_.size(); ++g)
       std::copy(groups_[g]->clock.begin(), groups_[g]->clock.end(),
                 lane_.begin() + static_cast<std::ptrdiff_t>(g * n_));
-    for (const ChunkSync& chunk : position.chunks) meet_on_lane(program_.dense_stride, chunk.param_gather);
+    for (std::size_t c = 0; c < position.chunks.size(); ++c)
+      meet_on_lane(program_.dense_stride, position.chunks[c].param_gather, "gather_parameters",
+                   static_cast<std::int32_t>(c));
   }
 
  private:
   // Ranks with equal r % stride meet over all replicas, then spend d; what outlasts the rank's own clock is exposed.
-  void meet_on_lane(std::int32_t stride, Duration d) {
+  void meet_on_lane(std::int32_t stride, Duration d, const char* op, std::int32_t chunk) {
     if (d == Duration{}) return;
     const auto width = static_cast<std::size_t>(stride);
     std::vector<Time> start(width);
@@ -57,10 +60,13 @@ class PositionRanks {
         group.share(Share::exposed_dp)[r] += max(Duration{0}, end - max(begin, clock));
         clock = max(clock, end);
         lane_[g * n_ + r] = end;
+        tracer_.add(g, position_, r, 'D', op, chunk, begin, end);
       }
   }
 
   const Program& program_;
+  const StepTracer& tracer_;
+  std::size_t position_;
   std::size_t n_;
   std::vector<Group*> groups_;
   std::vector<Time> lane_; // [replica][rank] the dp lane
@@ -114,18 +120,38 @@ void drain(const Replicas& replicas, Time until) {
 
 } // namespace
 
-Time finish_step(const Program& program, const Replicas& replicas) {
+StepTracer::StepTracer(const Program& program, const TraceRequest& request, std::int64_t step,
+                       std::vector<TraceEvent>& events)
+    : program_(&program), step_(static_cast<std::int32_t>(step)), events_(&events) {
+  if (std::find(request.steps.begin(), request.steps.end(), step_) != request.steps.end()) request_ = &request;
+}
+
+void StepTracer::add(std::size_t replica, std::size_t position, std::size_t rank, char kind, const char* op,
+                     std::int32_t chunk, Time begin, Time end) const {
+  if (!request_ || begin == end) return;
+  const auto group = static_cast<std::int32_t>(position) * program_->replicas + static_cast<std::int32_t>(replica);
+  const std::int32_t global = group * program_->group_size + static_cast<std::int32_t>(rank);
+  if (!std::binary_search(request_->ranks.begin(), request_->ranks.end(), global)) return;
+  const std::int32_t lane = kind == 'D' ? kDataParallelLane : 0;
+  const std::int32_t stage = program_->positions[position].stages[static_cast<std::size_t>(chunk)];
+  events_->push_back({global, step_, lane, stage, 0, kind, op, begin, end});
+}
+
+Time finish_step(const Program& program, const Replicas& replicas, const StepTracer& tracer) {
   std::vector<PositionRanks> positions;
   for (std::size_t p = 0; p < program.positions.size(); ++p) {
-    positions.emplace_back(program, replicas, p);
+    positions.emplace_back(program, replicas, p, tracer);
     positions.back().reduce_gradients(program.positions[p],
                                       completion_order(program.schedule.ranks[p], program.positions[p]));
   }
   reduce_tied_embedding(program, replicas);
   if (program.norm_sync > Duration{}) drain(replicas, latest_of_all(replicas));
-  for (const auto& replica : replicas)
+  for (std::size_t i = 0; i < replicas.size(); ++i)
     for (std::size_t p = 0; p < positions.size(); ++p) {
-      Group& g = replica->groups()[p];
+      Group& g = replicas[i]->groups()[p];
+      for (std::size_t r = 0; r < g.clock.size(); ++r)
+        tracer.add(i, p, r, 'O', "optimizer", 0, g.clock[r] + program.norm_sync,
+                   g.clock[r] + program.norm_sync + program.positions[p].optimizer);
       advance_all(g.clock, program.norm_sync + program.positions[p].optimizer);
       g.booked_on_all[Share::exposed_dp] += program.norm_sync;
       g.booked_on_all[Share::optimizer] += program.positions[p].optimizer;

@@ -18,8 +18,27 @@
 
 namespace tessella {
 
+// Records data-parallel collectives and the optimizer of chosen ranks; does nothing by default.
+class StepTracer {
+ public:
+  StepTracer() = default;
+  StepTracer(const Program& program, const TraceRequest& request, std::int64_t step, std::vector<TraceEvent>& events);
+  void add(std::size_t replica, std::size_t position, std::size_t rank, char kind, const char* op, std::int32_t chunk,
+           Time begin, Time end) const;
+
+ private:
+  const Program* program_ = nullptr;
+  const TraceRequest* request_ = nullptr; // nothing: this step is not traced
+  std::int32_t step_ = 0;
+  std::vector<TraceEvent>* events_ = nullptr;
+};
+
+// Index of the lane of data-parallel collectives in traces, after those of OpClass.
+inline constexpr std::int32_t kDataParallelLane = 4;
+
 // Advances the clocks and books of all groups of all replicas to the end of the step; returns the makespan, to which
 // every rank's books then add up.
-Time finish_step(const Program& program, const std::vector<std::unique_ptr<Replica>>& replicas);
+Time finish_step(const Program& program, const std::vector<std::unique_ptr<Replica>>& replicas,
+                 const StepTracer& tracer = {});
 
 } // namespace tessella

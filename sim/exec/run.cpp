@@ -1,5 +1,6 @@
 #include "sim/exec/run.h"
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -23,11 +24,16 @@ std::vector<LedgerRow> rows_of(const Program& program, const std::vector<std::un
   return rows;
 }
 
+bool only_first_replica(const Program& program, const TraceRequest& trace) {
+  return std::all_of(trace.ranks.begin(), trace.ranks.end(),
+                     [&](std::int32_t rank) { return rank / program.group_size % program.replicas == 0; });
+}
+
 } // namespace
 
 RunRecords run_program(const Program& program, LoadSource* loads, bool loads_alike, const RunOptions& options) {
   const bool fold = options.fold_identical_replicas && loads_alike && program.kernel_jitter == 0.0 &&
-                    program.fabric_jitter == 0.0 && options.trace.ranks.empty();
+                    program.fabric_jitter == 0.0 && only_first_replica(program, options.trace);
   RunRecords records;
   std::vector<std::unique_ptr<Replica>> replicas;
   for (std::int32_t r = 0; r < (fold ? 1 : program.replicas); ++r)
@@ -48,7 +54,8 @@ RunRecords run_program(const Program& program, LoadSource* loads, bool loads_ali
       records.partial = true;
       break;
     }
-    const Time makespan = finish_step(program, replicas);
+    const Time makespan =
+        finish_step(program, replicas, StepTracer(program, options.trace, step, traces.front().events));
     const std::vector<LedgerRow> rows = rows_of(program, replicas);
     LedgerRow sum;
     for (const LedgerRow& row : rows) {

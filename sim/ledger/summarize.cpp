@@ -92,7 +92,7 @@ RunResult summarize(const Scenario& scenario, const RunRecords& records, const S
   result.memory = memory;
   result.simulated_replicas = records.simulated_replicas;
   result.partial = records.partial;
-  result.lanes = {"compute", "tp", "cp", "ep"};
+  result.lanes = {"compute", "tp", "cp", "ep", "dp"};
   result.events = records.events;
   result.flows = records.flows;
   result.sim.events = records.sums.events;
