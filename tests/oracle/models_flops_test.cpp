@@ -97,6 +97,18 @@ TEST_CASE("published (tokens/s/GPU, TFLOPS/GPU) pairs") {
   }
 }
 
+TEST_CASE("a published pair on another basis: gpt-oss-120b, 5,993 tokens/s and 163 TFLOPS") {
+  const double implied = 163e3 / 5993.0;
+  Model model = test::public_model("gpt_oss_120b");
+  CHECK(off(model_flops_per_token(model, 4096, FlopsConvention::causal).total() * 1e-9, 32.63) < 0.001);
+  // That figure takes its experts for two matrices and its windows for full attention.
+  for (LayerKind& kind : model.kinds) {
+    std::get<MoeFfn>(kind.ffn).gated = false;
+    std::get<GroupedQueryAttention>(kind.attention).window.reset();
+  }
+  CHECK(off(model_flops_per_token(model, 4096, FlopsConvention::causal).total() * 1e-9, implied) < 0.005);
+}
+
 TEST_CASE("case 17: FLOPs per step under both conventions") {
   const auto tflop = [](const char* name, std::int64_t samples, FlopsConvention c) {
     return model_flops(test::public_model(name), Batch{1, samples, 2048}, c).count * 1e-12;
