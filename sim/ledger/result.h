@@ -3,39 +3,17 @@
 
 #include <array>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "sim/base/units.h"
 #include "sim/domain/ledger.h"
+#include "sim/domain/memory.h"
 #include "sim/domain/profile.h"
 #include "sim/exec/trace_event.h"
 
 namespace tessella {
-
-// Memory of one pipeline rank at its peak (every rank of the group holds as much; the hottest expert rank is charged).
-struct RankMemory {
-  Bytes weights;
-  Bytes gradients;
-  Bytes optimizer;
-  Bytes activations;             // at the peak of in-flight micro-batches, as the schedule that ran orders them
-  Bytes buffers;                 // dispatch and collective buffers, head and loss workspace
-  double in_flight_chunks = 0.0; // live (stage, micro-batch) activations at the peak
-  Bytes peak() const { return weights + gradients + optimizer + activations + buffers; }
-  bool operator==(const RankMemory&) const = default;
-};
-
-struct MemoryReport {
-  std::vector<RankMemory> ranks; // per pipeline rank
-  Bytes capacity;                // of the GPU
-  std::int32_t peak_rank = 0;    // pipeline rank with the highest peak
-  bool fits = true;
-  std::optional<std::int64_t> smallest_world; // when it does not fit: fewest GPUs (more DP, else more PP) that do
-  std::vector<std::string> assumptions;       // e.g. the fragmentation factor
-  bool operator==(const MemoryReport&) const = default;
-};
 
 // How a step's time rests on evidence: fractions of busy op time by provenance of the entry behind each op.
 using ProvenanceShares = std::array<double, kNumProvenances>;
