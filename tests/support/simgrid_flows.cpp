@@ -13,9 +13,9 @@ namespace {
 
 namespace sg = simgrid::s4u;
 
-// CM02 is max-min sharing of raw bandwidths; no TCP window, no cross traffic, no weight for latency. Every rate is
-// solved anew at every event: with the default lazy updates SimGrid 3.32 let 75 GB/s through a 25 GB/s link of one
-// case.
+// CM02 is max-min sharing of raw bandwidths; no TCP window, no cross traffic. All rates are solved anew at every event:
+// the default lazy updates of SimGrid 3.32 overfilled a link threefold in one of our cases (with latencies on the
+// links).
 std::unique_ptr<sg::Engine> make_engine() {
   static char program[] = "flows";
   static char model[] = "--cfg=network/model:CM02";
