@@ -102,7 +102,7 @@ void fit_dtype(Report& report, const std::string& table_dtype, const std::string
     if (name == "hbm" && dtype != "bf16") value = report.param("grouped_gemm", "bf16", "hbm");
   }
   p.start.params.insert(p.start.params.end(), {{"overhead", 2e-5}, {"routing", 1e-10}, {"stream", 2e12}});
-  p.free = {"peak", "roof", blockwise ? "k_half" : "pick"};
+  p.free = {"peak", "roof", blockwise ? "tile_half" : "pick"};
   if (dtype == "bf16") p.free.emplace_back("hbm"); // streaming whole weight matrices: nearer to the limit than dense
   p.nuisance = {"overhead", "routing", "stream"};
   for (const MoeRow& r : rows) {

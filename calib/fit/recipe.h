@@ -15,9 +15,12 @@ namespace tessella::calib {
 // A GPU the raw tables know.
 struct GpuSource {
   GpuSpec spec;
-  std::string table_name;   // in the kernel tables; of the GPU with the same compute if it has none of its own
-  std::string compute_from; // "" or why its kernel entries are derived from that GPU
-  std::string nccl_name;    // in the collective tables, "" if none
+  std::string table_name;   // in the kernel tables
+  std::string compute_note; // "" or why another GPU's kernel tables hold for this one
+  std::string nccl_name;    // in the collective tables
+  std::string nccl_note;    // "" or why another GPU's hold
+  Bandwidth scale_up;       // the links that the collective tables were measured on, per GPU and direction
+  Bandwidth nic;
 };
 const std::vector<GpuSource>& gpu_table();
 
