@@ -17,7 +17,9 @@ namespace {
 // The heaviest expert all-to-all of the model, as a neighbour of compute: the HBM bytes of one dispatch and one combine
 // over their time, at balanced load.
 Neighbour expert_neighbour(const Scenario& s, CommCosts& comm) {
-  Neighbour neighbour{comm.expert_sms(), 0.0};
+  // A kernel left without any SM would never end.
+  Neighbour neighbour{std::clamp<std::int64_t>(comm.expert_sms(), 0, std::max<std::int64_t>(1, s.profile.gpu.sms) - 1),
+                      0.0};
   if (s.parallelism.ep == 1) return neighbour;
   for (const LayerKind& kind : s.model.kinds) {
     const MoeFfn* moe = moe_of(kind);
@@ -32,13 +34,16 @@ Neighbour expert_neighbour(const Scenario& s, CommCosts& comm) {
   return neighbour;
 }
 
+std::optional<ContentionFactors> measured_contention(const Scenario& s) {
+  const ProfileEntry* entry = s.profile.find("contention");
+  if (entry == nullptr || s.parallelism.ep == 1) return std::nullopt;
+  return contention_factors(*entry);
+}
+
 ContentionModel contention_model(const Scenario& s, CommCosts& comm) {
   ContentionModel model{s.profile.gpu.sms, streaming_bandwidth(s.profile), expert_neighbour(s, comm), {}};
-  if (s.parallelism.ep == 1) return model;
-  if (const ProfileEntry* entry = s.profile.find("contention")) {
-    const ContentionFactors f = contention_factors(*entry);
-    model.measured = ContentionModel::Measured{f.gemm, f.membound, f.norm, f.waiting};
-  }
+  if (const auto f = measured_contention(s))
+    model.measured = ContentionModel::Measured{f->gemm, f->membound, f->norm, f->waiting};
   return model;
 }
 
@@ -147,6 +152,7 @@ ModelOps make_model_ops(const Scenario& scenario) {
         c, 1, false, [&](ChainBuilder& b) { mtp_forward(b, c); }, [&](ChainBuilder& b) { mtp_backward(b, c); },
         [&](ChainBuilder& b) { mtp_wgrad(b, c); });
   fill_p2p(ops, c);
+  if (const auto f = measured_contention(scenario)) ops.exchange_beside_compute = f->communication;
   note_step_costs(scenario, kernels, comm);
 
   std::set<std::string> missing = comm.missing();

@@ -2,12 +2,12 @@
 // block) in the order a single stream runs them, with durations from the profile and group sizes from the parallelism.
 // FLOPs, bytes and volumes: layer_costs (sections 4 to 7). Built once per scenario; nothing here depends on time.
 //
-// One MoE layer at TP1 is 12 ops:
+// One MoE layer at TP1 is 12 ops (11 with a dispatcher that reduces while it combines: no join_bwd):
 //   forward   attention_fwd | dispatch_fwd | experts_fwd | combine_fwd | join_fwd
 //   backward  join_bwd | combine_bwd | experts_bwd | dispatch_bwd | attention_bwd
 //   wgrad     experts_wgrad | attention_wgrad
 // Compute kernels of one role with no collective between them are one op; `details` lists them unfused. TP and CP
-// collectives are ops of their own and cut the compute around them.
+// collectives are ops of their own and cut the compute around them: TP2 makes it 19.
 //
 // What overlaps inside an op (Megatron's own overlap, not ours): the ring exchange of keys and values hides behind the
 // attention of the block at hand, the re-gather of a linear's input behind its input gradient. Only the exposed rest is
@@ -101,6 +101,8 @@ struct ModelOps {
   Duration p2p_latency;    // of the widest neighbour hop of the pipeline; 0 when PP = 1
   Bandwidth p2p_bandwidth; // what is left of the message's time after the latency; infinite when it is free
   Provenance p2p_provenance = Provenance::assumed;
+  // Slowdown of an expert exchange while the rank computes beside it, where the profile measured it.
+  double exchange_beside_compute = 1.0;
 };
 
 // O(kinds * ops * knots). Throws NotCovered listing every missing profile row at once, those of sim/cost/step_costs.h

@@ -48,7 +48,8 @@ void etp_exchange(ChainBuilder& b, const LayerContext& c, bool gather) {
   if (etp == 1) return;
   b.collective_by_load(OpClass::tp, etp, [&c, gather, etp](std::int64_t rows) {
     return c.comm.collective(gather ? "etp_ag" : "etp_rs", gather ? Collective::all_gather : Collective::reduce_scatter,
-                             GroupKind::etp, elements(rows * etp, c.hidden) * kBytesBf16);
+                             GroupKind::etp,
+                             elements(rows * etp, c.hidden) * (gather && dispatches_fp8(c) ? kBytesFp8 : kBytesBf16));
   });
 }
 

@@ -16,6 +16,12 @@ constexpr double kParamBytes = 2.0;
 // three and the bf16 parameter.
 constexpr double kAdamBytes = 4.0 + 16.0 + 12.0 + 2.0;
 
+// As one rank holds them.
+struct Params {
+  std::int64_t dense;
+  std::int64_t experts;
+};
+
 std::int64_t shards(const Scenario& s, GroupKind group) {
   const Parallelism& p = s.parallelism;
   return group == GroupKind::edp ? p.edp() : p.dp() * p.cp;
@@ -42,14 +48,14 @@ OpDetail sum(const char* name, const OpDetail& a, const OpDetail& b) {
   return d;
 }
 
-OpDetail grad_reduce_of(const Scenario& s, CommCosts& comm, const RankParams& p) {
+OpDetail grad_reduce_of(const Scenario& s, CommCosts& comm, const Params& p) {
   const Collective c = s.optimizer.distributed ? Collective::reduce_scatter : Collective::all_reduce;
   const bool overlapped = s.optimizer.overlap_grad_reduce;
   return sum("grad_reduce", buckets(s, comm, c, GroupKind::dp_cp, kGradBytes, p.dense, overlapped),
              buckets(s, comm, c, GroupKind::edp, kGradBytes, p.experts, overlapped));
 }
 
-OpDetail param_gather_of(const Scenario& s, CommCosts& comm, const RankParams& p) {
+OpDetail param_gather_of(const Scenario& s, CommCosts& comm, const Params& p) {
   if (!s.optimizer.distributed) return sum("param_gather", {}, {});
   const bool overlapped = s.optimizer.overlap_param_gather;
   return sum("param_gather",
@@ -57,7 +63,7 @@ OpDetail param_gather_of(const Scenario& s, CommCosts& comm, const RankParams& p
              buckets(s, comm, Collective::all_gather, GroupKind::edp, kParamBytes, p.experts, overlapped));
 }
 
-OpDetail optimizer_of(const Scenario& s, KernelCosts& kernels, const RankParams& p) {
+OpDetail optimizer_of(const Scenario& s, KernelCosts& kernels, const Params& p) {
   const auto share = [&s](std::int64_t params, GroupKind group) {
     return static_cast<double>(params) / (s.optimizer.distributed ? static_cast<double>(shards(s, group)) : 1.0);
   };
@@ -90,19 +96,19 @@ OpDetail comm_cost(const Scenario& s, Cost cost) {
 
 } // namespace
 
-OpDetail grad_reduce(const Scenario& s, const RankParams& params) {
-  return comm_cost(s, [&](CommCosts& comm) { return grad_reduce_of(s, comm, params); });
+OpDetail grad_reduce(const Scenario& s, std::int64_t dense_params, std::int64_t expert_params) {
+  return comm_cost(s, [&](CommCosts& comm) { return grad_reduce_of(s, comm, {dense_params, expert_params}); });
 }
 
-OpDetail param_gather(const Scenario& s, const RankParams& params) {
-  return comm_cost(s, [&](CommCosts& comm) { return param_gather_of(s, comm, params); });
+OpDetail param_gather(const Scenario& s, std::int64_t dense_params, std::int64_t expert_params) {
+  return comm_cost(s, [&](CommCosts& comm) { return param_gather_of(s, comm, {dense_params, expert_params}); });
 }
 
-OpDetail optimizer_step(const Scenario& s, const RankParams& params) {
+OpDetail optimizer_step(const Scenario& s, std::int64_t dense_params, std::int64_t expert_params) {
   ContentionModel alone;
   alone.hbm_capacity = streaming_bandwidth(s.profile);
   KernelCosts kernels(s.profile, s.precision, alone);
-  OpDetail d = optimizer_of(s, kernels, params);
+  OpDetail d = optimizer_of(s, kernels, {dense_params, expert_params});
   require(kernels.missing());
   return d;
 }
@@ -112,7 +118,7 @@ OpDetail embedding_grad_reduce(const Scenario& s) {
 }
 
 void note_step_costs(const Scenario& s, KernelCosts& kernels, CommCosts& comm) {
-  const RankParams some{1, 1};
+  const Params some{1, 1};
   grad_reduce_of(s, comm, some);
   param_gather_of(s, comm, some);
   optimizer_of(s, kernels, some);

@@ -12,19 +12,13 @@ namespace tessella {
 class KernelCosts;
 class CommCosts;
 
-struct RankParams {
-  std::int64_t dense = 0;
-  std::int64_t experts = 0;
-  bool operator==(const RankParams&) const = default;
-};
-
 // fp32 gradients, reduce-scatter with the distributed optimizer, else all-reduce; in Megatron's buckets of
 // max(40e6, 1e6 * DP) parameters when the reduction overlaps the backward pass.
-OpDetail grad_reduce(const Scenario& scenario, const RankParams& params);
+OpDetail grad_reduce(const Scenario& scenario, std::int64_t dense_params, std::int64_t expert_params);
 // bf16 parameters, with the distributed optimizer; nothing without.
-OpDetail param_gather(const Scenario& scenario, const RankParams& params);
+OpDetail param_gather(const Scenario& scenario, std::int64_t dense_params, std::int64_t expert_params);
 // Gradient norm and Adam on this rank's share.
-OpDetail optimizer_step(const Scenario& scenario, const RankParams& params);
+OpDetail optimizer_step(const Scenario& scenario, std::int64_t dense_params, std::int64_t expert_params);
 // Tied embeddings: the gradient's all-reduce between first and last stage; nothing otherwise or with PP = 1.
 OpDetail embedding_grad_reduce(const Scenario& scenario);
 

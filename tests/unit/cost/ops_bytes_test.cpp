@@ -114,28 +114,28 @@ TEST_CASE("data parallelism: fp32 gradients and bf16 parameters, dense over DP x
   Scenario s = pencil_scenario(qwen3_235b(), 8);
   s.parallelism.cp = 2;
   s.parallelism.ep = 4;
-  const RankParams params{8'000'000, 6'000'000};
-  const OpDetail grads = grad_reduce(s, params);
+  const std::int64_t dense = 8'000'000;
+  const std::int64_t experts = 6'000'000;
+  const OpDetail grads = grad_reduce(s, dense, experts);
   CHECK(grads.bytes == 4 * (8e6 * 7 / 8 + 6e6 * 1 / 2));
   CHECK(grads.duration.ps == 28'000'000 + 12'000'000);
-  CHECK(param_gather(s, params).bytes == 2 * (8e6 * 7 / 8 + 6e6 * 1 / 2));
+  CHECK(param_gather(s, dense, experts).bytes == 2 * (8e6 * 7 / 8 + 6e6 * 1 / 2));
   // Norm 4, Adam 30 bytes per parameter of the rank's share.
-  CHECK(optimizer_step(s, params).bytes == 34 * (8e6 / 8 + 6e6 / 2));
+  CHECK(optimizer_step(s, dense, experts).bytes == 34 * (8e6 / 8 + 6e6 / 2));
 
   s.optimizer.distributed = false;
-  CHECK(grad_reduce(s, params).bytes == 2 * 4 * (8e6 * 7 / 8 + 6e6 * 1 / 2)); // all-reduce
-  CHECK(param_gather(s, params).duration.ps == 0);
-  CHECK(optimizer_step(s, params).bytes == 34 * 14e6);
+  CHECK(grad_reduce(s, dense, experts).bytes == 2 * 4 * (8e6 * 7 / 8 + 6e6 * 1 / 2)); // all-reduce
+  CHECK(param_gather(s, dense, experts).duration.ps == 0);
+  CHECK(optimizer_step(s, dense, experts).bytes == 34 * 14e6);
 }
 
 TEST_CASE("overlapped reduction pays its latency per bucket") {
   Scenario s = pencil_scenario(qwen3_235b(), 8);
   for (ProfileEntry& e : s.profile.entries)
     if (e.op == "reduce_scatter") e.params[0].second = 1e-3; // latency
-  const RankParams params{100'000'000, 0};
-  const Duration one = grad_reduce(s, params).duration;
+  const Duration one = grad_reduce(s, 100'000'000, 0).duration;
   s.optimizer.overlap_grad_reduce = true; // three buckets of at most 40e6
-  CHECK((grad_reduce(s, params).duration - one).ps == doctest::Approx(2e9).epsilon(1e-6));
+  CHECK((grad_reduce(s, 100'000'000, 0).duration - one).ps == doctest::Approx(2e9).epsilon(1e-6));
 }
 
 TEST_CASE("tied embeddings are reduced between the first and the last stage") {

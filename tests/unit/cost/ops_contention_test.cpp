@@ -91,6 +91,14 @@ TEST_CASE("ops carry the time-weighted mean of their kernels; without EP nothing
   CHECK(chain.forward[2].contention.waiting > 1.1); // grouped GEMMs lose 20 of 132 SMs
   CHECK(chain.forward[4].hbm_bound == 1.0);         // the join streams
 
+  CHECK(make_model_ops(s).exchange_beside_compute == 1.0);
+  s.profile.entries.push_back(
+      pencil_entry("contention", "contention",
+                   {{"gemm", 1.05}, {"membound", 1.14}, {"norm", 1.65}, {"waiting", 1.08}, {"communication", 1.3}}));
+  const ModelOps measured = make_model_ops(s);
+  CHECK(measured.exchange_beside_compute == 1.3);
+  CHECK(detail(measured.kinds[0].forward, "norm_1").contention == Contention{1.08, 1.65});
+
   const Scenario alone = pencil_scenario(deepseek_v3(), 64);
   const std::vector<OpCost> undisturbed = make_model_ops(alone).kinds[0].forward;
   for (const OpCost& op : undisturbed) CHECK(op.contention == Contention{1.0, 1.0});
