@@ -22,9 +22,10 @@ std::unique_ptr<sg::Engine> make_engine() {
   static char gamma[] = "--cfg=network/TCP-gamma:0";
   static char crosstraffic[] = "--cfg=network/crosstraffic:0";
   static char update[] = "--cfg=network/optim:Full";
+  static char stacks[] = "--cfg=contexts/stack-size:128"; // KiB an actor; hundreds of them
   static char quiet[] = "--log=root.thresh:critical";
-  static char* argv[] = {program, model, gamma, crosstraffic, update, quiet, nullptr};
-  int argc = 6;
+  static char* argv[] = {program, model, gamma, crosstraffic, update, stacks, quiet, nullptr};
+  int argc = 7;
   return std::make_unique<sg::Engine>(&argc, argv);
 }
 
