@@ -1,6 +1,6 @@
 #include "sim/planner/simulate.h"
 
-#include <memory>
+#include <optional>
 
 #include "sim/cost/flops.h"
 #include "sim/cost/layer_ops.h"
