@@ -31,7 +31,7 @@ const std::vector<GpuSource>& gpu_table() {
        "A100-SXM",
        "",
        {300e9},
-       {25e9}},
+       ndr},
       {spec("mi250x_gcd", 110, 191.5e12, 0.0, 1.6384e12, 64, "AMD MI250X data sheet, one of two GCDs; no fp8"),
        "",
        "",

@@ -216,7 +216,7 @@ FitResult fit(const FitProblem& problem) {
 }
 
 FitResult evaluate(const FitProblem& problem) {
-  FitResult result{published(problem.start), problem.start, errors_of(problem, problem.start)};
+  FitResult result{published(problem.start), problem.start, errors_of(problem, problem.start), false};
   std::vector<double> all;
   for (BucketError& e : result.errors) {
     e.held_out = true;

@@ -42,6 +42,7 @@ struct FitResult {
   ProfileEntry entry;              // with the residual on held-out samples
   ProfileEntry measured;           // the same with the nuisance parameters, as fitted
   std::vector<BucketError> errors; // in the order of the samples
+  bool own_gpu = false;            // the rows are of this very GPU, whatever the note of its tables says
 };
 
 // Throws InputError when there are fewer than two training samples per parameter, or when the data do not determine a
