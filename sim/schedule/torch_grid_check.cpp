@@ -18,7 +18,7 @@ struct Computation {
   Schedule schedule;
   GridSource source;                              // cells of slots only
   std::vector<std::vector<std::int32_t>> cell_of; // [rank][slot] -> index in the row
-  bool has_comms = false;
+  bool has_comms = false;                         // sends or receives
 };
 
 Computation computation_of(const PositionedGrid& positioned, const std::string& name) {
@@ -31,7 +31,7 @@ Computation computation_of(const PositionedGrid& positioned, const std::string& 
     auto& cells = c.cell_of.emplace_back();
     for (std::size_t i = 0; i < positioned.grid.rows[r].size(); ++i) {
       const TorchCell& cell = positioned.grid.rows[r][i];
-      if (std::holds_alternative<CommAction>(cell)) c.has_comms = true;
+      if (const auto* comm = std::get_if<CommAction>(&cell)) c.has_comms |= comm->micro_batch.has_value();
       const Slot* slot = std::get_if<Slot>(&cell);
       if (slot == nullptr) continue;
       slots.push_back(*slot);
