@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "sim/base/error.h"
 #include "sim/cost/flops.h"
 #include "sim/cost/layer_ops.h"
 #include "sim/cost/memory.h"
