@@ -185,7 +185,7 @@ std::string headline_text(const Scenario& s, const RunResult& r, const TextStyle
               fmt::format("of {:.1f} TFLOP/s dense BF16{}", peak, fp8 ? ", though the run is FP8" : ""));
   out += fact(style, "HFU", format_percent(r.hfu), "recompute counted");
   out += memory_line(r.memory, style);
-  return out + "\n" + nvidia_row(s, r, style);
+  return out + "\n" + nvidia_row(s, r, style) + "\n";
 }
 
 std::string ledger_text(const Scenario& s, const RunResult& r, const TextStyle& style) {
@@ -214,7 +214,7 @@ std::string ledger_text(const Scenario& s, const RunResult& r, const TextStyle& 
                 fmt::format("busiest rank over the mean; worst {:.2f}", r.load_imbalance_max));
   if (r.filled_bubble.ps > 0) out += fact(style, "bubble filled", format_duration(r.filled_bubble));
   out += fact(style, "costs rest on", evidence(r.provenance));
-  return out + replicas_line(s, r, style);
+  return out + replicas_line(s, r, style) + "\n";
 }
 
 std::string memory_text(const MemoryReport& m, const TextStyle& style) {

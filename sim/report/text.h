@@ -1,6 +1,7 @@
 // The terminal's view of a run: what a person wants to know first, in plain text. Renders, computes nothing beyond a
 // division by the number of ranks and steps. Each function returns whole lines; no escape codes unless `colour` is set
-// (the caller sets it for a terminal and without NO_COLOR). Lines keep to `width` columns where names allow.
+// (the caller sets it for a terminal and without NO_COLOR). The headline and the ledger end with
+// an empty line. Lines keep to `width` columns where names allow.
 //
 //   ledger: mean over ranks and steps          per step       %
 //     compute                                   3.210 s    54.2  ################
