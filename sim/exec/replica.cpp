@@ -150,13 +150,22 @@ void Replica::execute(std::int32_t g) {
   };
   Duration before;
   for (const Time t : group.clock) before += Duration{t.ps};
-  const std::int32_t first = template_of(slot.first);
-  const std::int32_t chosen = slot.second ? program_.pair_templates.at({first, template_of(*slot.second)}) : first;
-  const Template& t = program_.templates[static_cast<std::size_t>(chosen)];
-  if (t.overlapped)
-    run_overlapped(g, t, slot);
-  else
-    run_chain(g, t, slot);
+  // A shadow micro-batch keeps its place in the order and does nothing.
+  const bool runs_first = !program_.schedule.is_shadow(slot.first.micro_batch);
+  const bool runs_second = slot.second && !program_.schedule.is_shadow(slot.second->micro_batch);
+  const auto run = [&](std::int32_t index, const Slot& of) {
+    const Template& t = program_.templates[static_cast<std::size_t>(index)];
+    if (t.overlapped)
+      run_overlapped(g, t, of);
+    else
+      run_chain(g, t, of);
+  };
+  if (runs_first && runs_second)
+    run(program_.pair_templates.at({template_of(slot.first), template_of(*slot.second)}), slot);
+  else if (runs_first)
+    run(template_of(slot.first), {slot.first, std::nullopt});
+  else if (runs_second)
+    run(template_of(*slot.second), {*slot.second, std::nullopt});
   Duration spent = Duration{} - before;
   for (const Time end : group.clock) spent += Duration{end.ps};
   auto& stage_sum = slot.first.kind == ActionKind::F ? sums_.stage_forward : sums_.stage_backward;
