@@ -41,16 +41,21 @@ struct GemmShape {
   double out_bytes = 2.0;
 };
 
-enum class GemmPass { forward, dgrad, wgrad };
-
-// Form gemm_tiles: launch + max(waves of tiles at the peak rate, bytes / HBM rate).
-// `sms` limits the SMs the kernel may use (a neighbour holds the others); 0 = all.
+// Form gemm_tiles: launch + max(waves of tiles at the peak rate, bytes / HBM rate), for the best of the library's
+// tiles. Passes of a linear layer of `tokens` rows, `out` x `in` weights: forward {tokens, out, in}; dgrad {tokens, in,
+// out}; wgrad {out, in, tokens} with out_bytes 8, because accumulation into fp32 main gradients reads and writes 4
+// bytes. `sms` limits the SMs the kernel may use (a neighbour holds the others); 0 = all.
 double gemm_seconds(const ProfileEntry& entry, const GemmShape& shape, std::int64_t sms = 0);
 
-// Form grouped_gemm_tiles: one launch over experts; tokens[e] rows for expert e, each padded to the tile.
-// shape.m is ignored.
+// Form grouped_gemm_tiles, forward and dgrad: one launch over experts; tokens[e] rows for expert e, each padded to the
+// tile. shape.m is ignored. Weights of experts without tokens are not read.
 double grouped_gemm_seconds(const ProfileEntry& entry, std::span<const std::int64_t> tokens, const GemmShape& shape,
                             std::int64_t sms = 0);
+
+// Form grouped_gemm_tiles, wgrad: an m x n output per expert with tokens[e] as its depth; shape.k is ignored.
+// Experts without tokens cost nothing.
+double grouped_wgrad_seconds(const ProfileEntry& entry, std::span<const std::int64_t> tokens, const GemmShape& shape,
+                             std::int64_t sms = 0);
 
 // Softmax attention over one rank's heads. FLOPs are those executed: causal halves them, a window bounds them.
 struct AttentionShape {
@@ -65,7 +70,9 @@ struct AttentionShape {
   std::int64_t window = 0; // 0 = none
 };
 
-// Form attention_rate: launch + FLOPs / (peak * saturation(seq)).
+// Form attention_rate: launch + max(work of the busiest SM at peak * dim / (dim + dim_half), bytes / HBM rate).
+// Parameters: qk_matmuls and v_matmuls count products per pair over the two head sizes (forward 1 and 1, backward 3 and
+// 2: recomputed scores, dP and dV, dQ and dK); kv_half = what starting and ending a block costs, in keys.
 double attention_seconds(const ProfileEntry& entry, const AttentionShape& shape);
 
 // Chunked gated delta rule over one rank's value heads.
@@ -78,8 +85,10 @@ struct GdnShape {
   std::int64_t value_head_dim = 0;
 };
 
-// Form gdn_rate: launch + max(FLOPs / peak, bytes / HBM rate), with the occupancy of batch * heads * chunks.
+// Form gdn_rate: launch + forward FLOPs / peak + chunks in sequence * chunk_latency (in waves of heads over the SMs).
+// A backward entry's peak is its rate in forward FLOPs.
 double gdn_seconds(const ProfileEntry& entry, const GdnShape& shape);
+double gdn_flops(const GdnShape& shape, double chunk); // executed by the forward kernels
 
 // Form stream: launch + bytes / bandwidth (norms, activations, permutes, casts, optimizer).
 double stream_seconds(const ProfileEntry& entry, double bytes);
@@ -90,5 +99,33 @@ double collective_seconds(const ProfileEntry& entry, std::int64_t ranks, double 
 
 // Form constant: seconds, whatever the shape.
 double constant_seconds(const ProfileEntry& entry);
+
+// Form factor: a plain number > 0, such as the share of burst speed that sustained power leaves (op `sustained`).
+double factor_value(const ProfileEntry& entry);
+
+// Form uniform_stage: one micro-batch of a whole pipeline rank's share, whatever the model; for schedule oracles.
+// A chunk of a rank with v chunks takes 1/v of it. Without input_grad and weight_grad the backward is not split.
+struct UniformStage {
+  double forward = 0.0; // seconds, all four
+  double backward = 0.0;
+  double input_grad = 0.0;
+  double weight_grad = 0.0;
+  double message = 0.0; // bytes over one stage boundary
+};
+UniformStage uniform_stage(const ProfileEntry& entry);
+
+// Form contention: time factors (>= 1) of a kernel while a communication kernel of another stream is resident. They come
+// on top of the SMs that the neighbour holds.
+struct ContentionFactors {
+  double gemm = 1.0;          // tensor-core bound, beside data moving
+  double membound = 1.0;      // casts, copies, permutes, beside data moving
+  double norm = 1.0;          // row reductions such as LayerNorm, beside data moving
+  double waiting = 1.0;       // HBM-bound kernels beside a kernel that only waits for its peers
+  double communication = 1.0; // the communication itself, beside compute
+};
+ContentionFactors contention_factors(const ProfileEntry& entry);
+
+// The parameter, or NotCovered naming the entry.
+double required_param(const ProfileEntry& entry, const std::string& key);
 
 } // namespace tessella

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/base/ids.h"
@@ -38,8 +39,13 @@ struct Schedule {
   std::int32_t num_stages = 0;
   std::int32_t num_micro_batches = 0;
   std::vector<std::vector<Slot>> ranks;         // [pp rank] -> slots in order
-  std::vector<std::vector<PpRank>> stage_ranks; // [stage] -> the ranks that hold it (1, or 2 with two directions)
+  std::vector<std::vector<PpRank>> stage_ranks; // [stage] -> the ranks that hold it, ascending (2 with two directions)
+  // Padding: the last micro-batches carry no tokens (Tessera's shadow actions). They keep their place in the order and
+  // cost next to nothing; num_micro_batches counts them.
+  std::int32_t num_shadow_micro_batches = 0;
   bool operator==(const Schedule&) const = default;
+
+  bool is_shadow(MicroBatch j) const { return j.value >= num_micro_batches - num_shadow_micro_batches; }
 };
 
 // What a user may ask for; sim/schedule/table.h turns it into a Schedule.
@@ -53,5 +59,9 @@ struct ScheduleSpec {
 
 std::string to_text(const Action& action);
 std::string to_text(const Slot& slot);
+
+// The inverse: `2F0`, `(2F1;0B3)`, and torch's `(2F1;0B3)OVERLAP_F_B`. Nothing else, no blanks; nothing on other text.
+std::optional<Action> parse_action(std::string_view text);
+std::optional<Slot> parse_slot(std::string_view text);
 
 } // namespace tessella
