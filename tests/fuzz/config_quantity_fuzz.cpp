@@ -33,7 +33,7 @@ FUZZ_TARGET("config_quantity") {
     });
   accept_or_refuse([&] {
     const Duration duration = parse_duration(bytes, kHere);
-    TSL_CHECK_OP(parse_duration(format_duration(duration), kHere).ps, ==, duration.ps);
+    TSL_CHECK_OP(parse_duration(duration_text(duration), kHere).ps, ==, duration.ps);
   });
   accept_or_refuse([&] {
     const Bytes size = parse_bytes(bytes, kHere);

@@ -119,8 +119,8 @@ TEST_CASE("quantity: the written form is short") {
   CHECK(format_quantity(989.4e12, Dimension::flop_rate) == "989.4 TFLOPS");
   CHECK(format_bytes({85899345920}) == "80 GiB");
   CHECK(format_bytes({1000}) == "1 kB");
-  CHECK(format_duration({300000}) == "300 ns");
-  CHECK(format_duration({0}) == "0 s");
+  CHECK(duration_text({300000}) == "300 ns");
+  CHECK(duration_text({0}) == "0 s");
 }
 
 TEST_CASE("quantity: written and read back is the same bits") {
@@ -143,7 +143,7 @@ TEST_CASE("quantity: written and read back is the same bits") {
     }
   for (int i = 0; i < 2000; ++i) {
     const Duration d{static_cast<std::int64_t>(std::pow(kMaxTime * 1e12, stream.uniform(draw++)))};
-    INFO(format_duration(d));
-    CHECK(parse_duration(format_duration(d), kHere) == d);
+    INFO(duration_text(d));
+    CHECK(parse_duration(duration_text(d), kHere) == d);
   }
 }
