@@ -1,7 +1,7 @@
 // HBM traffic and communication volumes against layer_costs, sections 6 and 7. One byte takes one picosecond here.
 #include <doctest/doctest.h>
 
-#include "ops_support.h"
+#include "tests/unit/cost/ops_support.h"
 #include "sim/cost/step_costs.h"
 
 using namespace tessella;

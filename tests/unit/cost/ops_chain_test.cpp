@@ -1,7 +1,7 @@
 // Which ops a layer has, in which order, and what changes them.
 #include <doctest/doctest.h>
 
-#include "ops_support.h"
+#include "tests/unit/cost/ops_support.h"
 #include "sim/base/error.h"
 
 using namespace tessella;

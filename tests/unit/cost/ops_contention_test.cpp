@@ -2,7 +2,7 @@
 // held by communication; layer_costs, section 12.5): the measured factors are bands, not constants.
 #include <doctest/doctest.h>
 
-#include "ops_support.h"
+#include "tests/unit/cost/ops_support.h"
 #include "sim/cost/contention.h"
 
 using namespace tessella;

@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "ops_support.h"
+#include "tests/unit/cost/ops_support.h"
 #include "sim/cost/load_curve.h"
 #include "sim/cost/moe_ops.h"
 
