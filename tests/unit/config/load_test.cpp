@@ -12,6 +12,9 @@ using namespace tessella;
 
 namespace {
 
+// Where the names of these tests resolve.
+const std::string kHome = "tests/golden/errors/home";
+
 const std::string kModel = R"(
 model: mixed
 source: "test"
@@ -54,15 +57,15 @@ simulation: {seed: 7, steps: 3}
 
 LoadOptions test_home() {
   LoadOptions options;
-  options.home = "tests/golden/errors/home";
+  options.home = kHome;
   return options;
 }
 
 // Joined with the toy model, cluster and profile.
 Scenario scenario(const std::string& text, const LoadOptions& options = {}) {
-  return assemble(read_experiment("e.yaml", text, options), load_model("tests/golden/errors/elsewhere/models/toy.yaml"),
-                  load_topology("tests/golden/errors/elsewhere/topologies/toy_16.yaml"),
-                  load_profile("tests/golden/errors/elsewhere/calib/profiles/toy_gpu/2026-01-01-made-up/profile.yaml"));
+  return assemble(read_experiment("e.yaml", text, options), load_model(kHome + "/models/toy.yaml"),
+                  load_topology(kHome + "/topologies/toy_16.yaml"),
+                  load_profile(kHome + "/calib/profiles/toy_gpu/2026-01-01-made-up/profile.yaml"));
 }
 
 std::string minimal(const std::string& more = "") {
@@ -244,8 +247,8 @@ TEST_CASE("load: the inputs of a scenario are recorded with their digests") {
   const Scenario s = load_scenario(file, test_home());
   REQUIRE(s.inputs.size() == 4);
   CHECK(s.inputs[0].first == file);
-  CHECK(s.inputs[1].first == "tests/golden/errors/elsewhere/models/toy.yaml");
-  CHECK(s.inputs[2].first == "tests/golden/errors/elsewhere/topologies/toy_16.yaml");
-  CHECK(s.inputs[3].first == "tests/golden/errors/elsewhere/calib/profiles/toy_gpu/2026-01-01-made-up/profile.yaml");
+  CHECK(s.inputs[1].first == kHome + "/models/toy.yaml");
+  CHECK(s.inputs[2].first == kHome + "/topologies/toy_16.yaml");
+  CHECK(s.inputs[3].first == kHome + "/calib/profiles/toy_gpu/2026-01-01-made-up/profile.yaml");
   for (const auto& [path, digest] : s.inputs) CHECK(digest == sha256_hex(read_file(path)));
 }
