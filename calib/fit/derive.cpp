@@ -101,29 +101,13 @@ void derive_backward(Report& report) {
   }
 }
 
-void add_assumed(Report& report) {
+void add_streams_like(Report& report) {
   const double launch = report.param("gemm", "bf16", "launch");
   const double copy = report.param("cast_fp8", "", "bandwidth");
   const double moe = report.measured_param("grouped_gemm", "bf16", "stream");
   const double hbm = report.gpu().spec.hbm.bytes_per_second;
   const auto derived = Provenance::derived;
   const auto assumed = Provenance::assumed;
-  report.add(ProfileEntry{"launch",
-                          "",
-                          "",
-                          "constant",
-                          {{"seconds", launch}},
-                          derived,
-                          "the launch term of gemm bf16: a kernel behind another in a stream",
-                          {}});
-  report.add(ProfileEntry{"host_op",
-                          "",
-                          "",
-                          "constant",
-                          {{"seconds", 6e-6}},
-                          assumed,
-                          "CPU time to issue one kernel from an eager framework; matters when kernels are shorter",
-                          {}});
   const std::string like_cast = "streams like cast_fp8";
   for (const char* op : {"copy", "activation", "activation_bwd", "conv1d_bwd"}) {
     report.add(stream(op, launch, copy, derived, like_cast));
@@ -139,7 +123,26 @@ void add_assumed(Report& report) {
              "the DeepSeek-V3 trace (dsv3_dualpipe_kernels.csv), in some 8 small kernels"));
   report.add(stream("cross_entropy", 8.0 * launch, 0.54 * hbm, assumed,
                     "0.54 of the HBM peak: between SimuMax's 0.81 on A100 and 0.28 (fused) on B200"));
-  report.add(ProfileEntry{
+}
+
+void add_common(Report& report) {
+  report.add(ProfileEntry{"launch",
+                          "",
+                          "",
+                          "constant",
+                          {{"seconds", report.param("gemm", "bf16", "launch")}},
+                          Provenance::derived,
+                          "the launch term of gemm bf16: a kernel behind another in a stream",
+                          {}});
+  report.add(ProfileEntry{"host_op",
+                          "",
+                          "",
+                          "constant",
+                          {{"seconds", 6e-6}},
+                          Provenance::assumed,
+                          "CPU time to issue one kernel from an eager framework; matters when kernels are shorter",
+                          {}});
+  const ProfileEntry contention{
       "contention",
       "",
       "",
@@ -148,9 +151,10 @@ void add_assumed(Report& report) {
       Provenance::published,
       "DeepSeek-V3 DualPipe trace on H800, same-position kernels with and without a data-moving all-to-all: fp8 GEMM "
       "1.02-1.07, casts, transposes and copies 1.04-1.22, LayerNorm 1.63-1.74; beside waiting kernels LayerNorm +8 %, "
-      "GEMM "
-      "none; combine 6.0-6.4 ms against 4.7 ms at DeepEP's standalone rate",
-      {}});
+      "GEMM none; combine 6.0-6.4 ms against 4.7 ms at DeepEP's standalone rate",
+      {}};
+  FitResult result{contention, contention, {}, true}; // of a Hopper GPU; no other has a trace
+  report.add(result);
 }
 
 } // namespace tessella::calib

@@ -26,7 +26,7 @@ FitResult fit_rows(const Report& report, const std::string& op, Rows rows, const
              "",
              "",
              "stream",
-             {{"launch", 5e-6}, {"bandwidth", 0.7 * report.gpu().spec.hbm.bytes_per_second}},
+             {{"launch", launch.value_or(5e-6)}, {"bandwidth", 0.7 * report.gpu().spec.hbm.bytes_per_second}},
              Provenance::published,
              source,
              {}};

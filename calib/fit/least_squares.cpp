@@ -37,8 +37,9 @@ class LevenbergMarquardt {
  public:
   explicit LevenbergMarquardt(const FitProblem& problem) : problem_(problem), names_(problem.free) {
     names_.insert(names_.end(), problem.nuisance.begin(), problem.nuisance.end());
-    for (std::size_t i = 0; i < problem.samples.size(); ++i) {
-      if (!held_out(problem.samples[i].shape)) training_.push_back(i);
+    const std::vector<bool> unseen = held_out(problem.samples);
+    for (std::size_t i = 0; i < unseen.size(); ++i) {
+      if (!unseen[i]) training_.push_back(i);
     }
     check_counts();
   }
@@ -79,7 +80,6 @@ class LevenbergMarquardt {
       throw InputError(problem_.about, fmt::format("{} training rows cannot determine {} parameters; need at least {}",
                                                    training_.size(), names_.size(), 2 * names_.size()));
     }
-    if (training_.size() == problem_.samples.size()) throw InputError(problem_.about, "no row is held out");
   }
 
   Eigen::VectorXd start() const {
@@ -150,9 +150,10 @@ class LevenbergMarquardt {
 
 std::vector<BucketError> errors_of(const FitProblem& problem, const ProfileEntry& e) {
   std::vector<BucketError> errors;
+  const std::vector<bool> unseen = held_out(problem.samples);
   for (std::size_t i = 0; i < problem.samples.size(); ++i) {
     const Sample& s = problem.samples[i];
-    errors.push_back({s.bucket, held_out(s.shape), problem.predict(e, i) / s.seconds - 1.0});
+    errors.push_back({s.bucket, unseen[i], problem.predict(e, i) / s.seconds - 1.0});
   }
   return errors;
 }
@@ -171,11 +172,23 @@ ProfileEntry published(ProfileEntry e) {
 
 } // namespace
 
-bool held_out(const std::string& shape) {
-  std::uint64_t h = 1469598103934665603ULL; // FNV-1a
-  for (const char c : shape) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
-  h ^= h >> 32; // the low bits of FNV alone follow the last characters too closely
-  return (h * 0x9E3779B97F4A7C15ULL >> 32) % 5 == 0;
+std::vector<bool> held_out(const std::vector<Sample>& samples) {
+  const auto hash = [](const std::string& shape) {
+    std::uint64_t h = 1469598103934665603ULL; // FNV-1a
+    for (const char c : shape) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
+    h ^= h >> 32; // its high bits alone hardly depend on the last characters
+    return h * 0x9E3779B97F4A7C15ULL;
+  };
+  std::vector<std::uint64_t> hashes;
+  for (const Sample& s : samples) hashes.push_back(hash(s.shape));
+  std::vector<std::uint64_t> distinct = hashes;
+  std::sort(distinct.begin(), distinct.end());
+  distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+  std::vector<bool> out(samples.size(), false);
+  if (distinct.empty()) return out;
+  const std::uint64_t limit = distinct[(distinct.size() + 4) / 5 - 1];
+  for (std::size_t i = 0; i < samples.size(); ++i) out[i] = hashes[i] <= limit;
+  return out;
 }
 
 Residual summarize(const std::vector<double>& errors) {
@@ -203,7 +216,7 @@ FitResult fit(const FitProblem& problem) {
 }
 
 FitResult evaluate(const FitProblem& problem) {
-  FitResult result{published(problem.start), problem.start, errors_of(problem, problem.start)};
+  FitResult result{published(problem.start), problem.start, errors_of(problem, problem.start), false};
   std::vector<double> all;
   for (BucketError& e : result.errors) {
     e.held_out = true;

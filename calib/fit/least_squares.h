@@ -19,8 +19,9 @@ struct Sample {
   double seconds = 0.0;
 };
 
-// Every fifth shape or so, the same ones whatever else is in the table.
-bool held_out(const std::string& shape);
+// Which samples are held out: the fifth of the shapes with the lowest hash, at least one; so equal shapes stay
+// together, and neither order nor repetition of the rows matters.
+std::vector<bool> held_out(const std::vector<Sample>& samples);
 
 struct FitProblem {
   ProfileEntry start;                // form and starting values, SI; fixed parameters stay as they are
@@ -41,10 +42,11 @@ struct FitResult {
   ProfileEntry entry;              // with the residual on held-out samples
   ProfileEntry measured;           // the same with the nuisance parameters, as fitted
   std::vector<BucketError> errors; // in the order of the samples
+  bool own_gpu = false;            // the rows are of this very GPU, whatever the note of its tables says
 };
 
-// Throws InputError when there are fewer than two training samples per parameter, when no sample is held out, or when
-// the data do not determine a parameter (its standard error exceeds a factor of two): such a fit is refused.
+// Throws InputError when there are fewer than two training samples per parameter, or when the data do not determine a
+// parameter (its standard error exceeds a factor of two): such a fit is refused.
 FitResult fit(const FitProblem& problem);
 
 // Errors of an entry that was not fitted here (derived or published); the residual counts all samples.

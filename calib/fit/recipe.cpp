@@ -31,6 +31,20 @@ double Report::measured_param(const std::string& op, const std::string& dtype, c
   return required_param(find(op, dtype).measured, key);
 }
 
+std::vector<ProfileEntry> Report::entries() const {
+  std::vector<ProfileEntry> entries;
+  for (const FitResult& r : results_) {
+    ProfileEntry e = r.entry;
+    const std::string& note = e.tier.empty() ? gpu_.compute_note : gpu_.nccl_note;
+    if (!note.empty() && !r.own_gpu && e.provenance == Provenance::published) {
+      e.provenance = Provenance::derived;
+      e.source += "; " + note;
+    }
+    entries.push_back(std::move(e));
+  }
+  return entries;
+}
+
 void Unique::check(const Table& table, std::size_t row, const std::string& shape) {
   if (!seen_.insert(shape).second) table.fail(row, "shape", fmt::format("{} is in the table twice", shape));
 }

@@ -90,6 +90,13 @@ Duration CollectiveModel::expert_time(Dispatcher d, bool is_combine, const Group
                                       expert_op(d, is_combine), stand_in(d, is_combine)));
 }
 
+Duration CollectiveModel::halo_time(const GroupSpan& span, Bytes size) const {
+  const HaloLegs legs = halo_legs(*cluster_, span, static_cast<double>(size.count));
+  const std::string op = name(Collective::all_to_all);
+  return round_to_picoseconds(seconds({legs.local, legs.remote}, op, "") +
+                              seconds({legs.redistribute, std::nullopt}, op, ""));
+}
+
 std::int64_t CollectiveModel::expert_sms(Dispatcher d) const {
   if (profile_ == nullptr) return 0;
   for (const char* tier : {kFabric, kNode}) {
@@ -113,11 +120,18 @@ Provenance CollectiveModel::expert_provenance(Dispatcher d, const GroupSpan& spa
   return entry == nullptr ? Provenance::derived : entry->provenance;
 }
 
+const char* name(Algorithm a) {
+  return a == Algorithm::halo ? "halo" : "nccl";
+}
+
 std::vector<CollectiveRow> collective_table(const CollectiveModel& model, Collective c, const GroupSpan& span,
-                                            std::span<const Bytes> sizes) {
+                                            std::span<const Bytes> sizes, Algorithm algorithm) {
+  const bool halo = algorithm == Algorithm::halo;
+  if (halo && c != Collective::all_to_all)
+    throw InputError("--algo", fmt::format("halo is an all_to_all, there is none for {}", name(c)));
   std::vector<CollectiveRow> rows;
   for (const Bytes size : sizes) {
-    CollectiveRow row{size, model.time(c, span, size), {}, {}};
+    CollectiveRow row{size, halo ? model.halo_time(span, size) : model.time(c, span, size), {}, {}};
     const double seconds = row.time.seconds();
     row.algbw =
         Bandwidth{seconds > 0.0 ? static_cast<double>(size.count) / seconds : std::numeric_limits<double>::infinity()};

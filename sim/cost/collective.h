@@ -54,6 +54,9 @@ class CollectiveModel {
   // A collective of no bytes still costs its latency; a group of one rank, or an ideal fabric, costs nothing.
   Duration time(Collective c, const GroupSpan& span, Bytes size) const;
 
+  // HALO's all-to-all, with the entries of all_to_all. Batching pays where `latency_per_rank` dominates.
+  Duration halo_time(const GroupSpan& span, Bytes size) const;
+
   // Expert dispatch or combine when the hottest rank receives (combine: sends) `tokens` routed rows, top-k copies
   // counted; balanced = tokens_sent * router_topk. Throws NotCovered when the profile lacks the dispatcher.
   Duration expert_time(Dispatcher d, bool is_combine, const GroupSpan& span, const ExpertTraffic& traffic,
@@ -73,6 +76,10 @@ class CollectiveModel {
   const Profile* profile_ = nullptr;
 };
 
+// How to run a collective: as NCCL does, or (all_to_all only) by HALO.
+enum class Algorithm { nccl, halo };
+const char* name(Algorithm a);
+
 // One row of an nccl-tests table. `busbw` is what to compare with a link.
 struct CollectiveRow {
   Bytes size;
@@ -81,9 +88,10 @@ struct CollectiveRow {
   Bandwidth busbw;
 };
 
-// The rows of `tessella collective`. A free transfer has infinite bandwidths.
+// The rows of `tessella collective`. A free transfer has infinite bandwidths. Throws InputError for an algorithm that
+// the collective does not have.
 std::vector<CollectiveRow> collective_table(const CollectiveModel& model, Collective c, const GroupSpan& span,
-                                            std::span<const Bytes> sizes);
+                                            std::span<const Bytes> sizes, Algorithm algorithm = Algorithm::nccl);
 
 // Sizes first, 2*first, 4*first, ... up to last, as nccl-tests' -b, -e, -f 2.
 std::vector<Bytes> doubling_sizes(Bytes first, Bytes last);

@@ -171,6 +171,20 @@ Legs collective_legs(const Cluster& cluster, Collective c, const GroupSpan& span
   TSL_CHECK(false);
 }
 
+HaloLegs halo_legs(const Cluster& cluster, const GroupSpan& span, double size) {
+  if (free_of_charge(cluster, span)) return {};
+  const double n = real(span.ranks);
+  const double g = real(span.ranks_per_node);
+  const double outside = size * (n - g) / n;
+  HaloLegs legs;
+  if (span.ranks_per_node > 1) legs.local = node_leg(cluster, span.ranks_per_node, size * (g - 1.0) / n);
+  if (span.nodes == 1) return legs;
+  legs.remote = fabric_leg(cluster, span, outside);
+  legs.remote->ranks = span.nodes;
+  if (span.ranks_per_node > 1) legs.redistribute = node_leg(cluster, span.ranks_per_node, outside * (g - 1.0) / g);
+  return legs;
+}
+
 Copies expected_copies(const GroupSpan& span, const ExpertTraffic& traffic) {
   TSL_CHECK(traffic.num_experts > 0 && traffic.router_topk > 0);
   const double experts = real(traffic.num_experts);

@@ -57,6 +57,19 @@ struct Legs {
 
 Legs collective_legs(const Cluster& cluster, Collective c, const GroupSpan& span, double size);
 
+// HALO's all-to-all (Piper, arXiv 2605.05049, Algorithm 1): exchange inside the node at the same time as between nodes
+// (per NIC, messages to all ranks of a node batched), then hand out inside the node what came from outside.
+//   local         S (g-1)/n on beta, g ranks
+//   remote        S (n-g)/n on nu, N ranks: one message per node
+//   redistribute  S (n-g)/n (g-1)/g on beta, g ranks
+// Time = max(local, remote) + redistribute. Inside one node there is only `local`.
+struct HaloLegs {
+  std::optional<Leg> local;
+  std::optional<Leg> remote;
+  std::optional<Leg> redistribute;
+};
+HaloLegs halo_legs(const Cluster& cluster, const GroupSpan& span, double size);
+
 // What an expert dispatch or combine moves.
 struct ExpertTraffic {
   std::int64_t hidden_size = 0;

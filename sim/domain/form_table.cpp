@@ -1,4 +1,5 @@
-// The list of forms that a profile may name, with the dimension of every parameter.
+// The list of forms that a profile may name, with the dimension of every parameter: one long function, because it is a
+// table.
 #include "sim/domain/kernel_forms.h"
 
 namespace tessella {
@@ -38,11 +39,15 @@ const std::vector<FormSpec>& form_table() {
         {"chunk_latency", D::seconds}}},
       {"stream", "launch + bytes / bandwidth", {{"launch", D::seconds}, {"bandwidth", D::bandwidth}}},
       {"collective",
-       "latency + latency_per_rank * (ranks - 1) + (bytes + half_size) / (link * efficiency)",
+       "latency + latency_per_rank * (ranks - 1) + (bytes + half_size * bytes / (bytes + onset)) / (link * efficiency "
+       "* "
+       "(1 - pair_loss / (ranks - 1)))",
        {{"latency", D::seconds},
         {"latency_per_rank", D::seconds},
         {"efficiency", D::plain},
         {"half_size", D::bytes},
+        {"onset", D::bytes, false},
+        {"pair_loss", D::plain, false},
         {"sms", D::plain, false}}},
       {"constant", "seconds", {{"seconds", D::seconds}}},
       {"factor", "a plain number", {{"factor", D::plain}}},

@@ -93,8 +93,12 @@ double gdn_flops(const GdnShape& shape, double chunk); // executed by the forwar
 // Form stream: launch + bytes / bandwidth (norms, activations, permutes, casts, optimizer).
 double stream_seconds(const ProfileEntry& entry, double bytes);
 
-// Form collective: latency + latency_per_rank * (ranks - 1) + bytes / (link * efficiency * bytes / (bytes +
-// half_size)), where `bytes` is what the busiest link carries and `link` its bandwidth from the topology.
+// Form collective: latency + latency_per_rank * (ranks - 1)
+//                  + (bytes + half_size * bytes / (bytes + onset)) / (link * efficiency * (1 - pair_loss / (ranks -
+//                  1)))
+// where `bytes` is what the busiest link carries and `link` its bandwidth from the topology. half_size is the start-up
+// cost of large messages, paid in full once bytes exceed the optional `onset` (0: always); the optional `pair_loss` < 1
+// is what two ranks lose against many. The optional `sms` says how many SMs the kernels hold.
 double collective_seconds(const ProfileEntry& entry, std::int64_t ranks, double bytes, Bandwidth link);
 
 // Form constant: seconds, whatever the shape.
@@ -114,8 +118,8 @@ struct UniformStage {
 };
 UniformStage uniform_stage(const ProfileEntry& entry);
 
-// Form contention: time factors (>= 1) of a kernel while a communication kernel of another stream is resident. They come
-// on top of the SMs that the neighbour holds.
+// Form contention: time factors (>= 1) of a kernel while a communication kernel of another stream is resident. They
+// come on top of the SMs that the neighbour holds.
 struct ContentionFactors {
   double gemm = 1.0;          // tensor-core bound, beside data moving
   double membound = 1.0;      // casts, copies, permutes, beside data moving

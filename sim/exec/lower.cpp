@@ -6,98 +6,11 @@
 #include "sim/base/check.h"
 #include "sim/exec/owners.h"
 #include "sim/exec/pair_order.h"
+#include "sim/exec/pieces.h"
 #include "sim/exec/positions.h"
 
 namespace tessella {
 namespace {
-
-// Turns chains of costs into ops, sharing names and curves.
-class OpTable {
- public:
-  explicit OpTable(Program& program) : program_(program) {}
-
-  PieceOps piece(const OpChain& chain, std::int32_t moe_layer) {
-    PieceOps p;
-    for (const OpCost& c : chain.forward) p.forward.push_back({op(c, moe_layer), c.role});
-    for (const OpCost& c : chain.backward) p.backward.push_back({op(c, moe_layer), c.role});
-    for (const OpCost& c : chain.wgrad) p.wgrad.push_back({op(c, moe_layer), c.role});
-    return p;
-  }
-
- private:
-  Op op(const OpCost& cost, std::int32_t moe_layer) {
-    Op op;
-    op.cls = cost.cls;
-    op.sync_width = static_cast<std::int32_t>(cost.sync_width);
-    op.provenance = cost.provenance;
-    op.duration = cost.duration;
-    op.name = name(cost.name);
-    op.beside_waiting = Pace::slowed_by(cost.contention.waiting);
-    op.beside_moving = Pace::slowed_by(cost.contention.moving);
-    if (!cost.by_load) return op;
-    op.work = cost.cls == OpClass::compute ? WorkKind::rank_load : WorkKind::hottest_load;
-    op.curve = curve(*cost.by_load);
-    op.moe_layer = moe_layer;
-    return op;
-  }
-
-  std::int32_t name(const std::string& text) {
-    auto& names = program_.op_names;
-    const auto it = std::find(names.begin(), names.end(), text);
-    if (it != names.end()) return static_cast<std::int32_t>(it - names.begin());
-    names.push_back(text);
-    return static_cast<std::int32_t>(names.size() - 1);
-  }
-
-  std::int32_t curve(const LoadCurve& c) {
-    const auto it = std::find(curves_.begin(), curves_.end(), c);
-    if (it != curves_.end()) return static_cast<std::int32_t>(it - curves_.begin());
-    curves_.push_back(c);
-    program_.curves.emplace_back(c);
-    return static_cast<std::int32_t>(curves_.size() - 1);
-  }
-
-  Program& program_;
-  std::vector<LoadCurve> curves_;
-};
-
-// Ordinal of each decoder layer among the MoE layers; MTP layers follow.
-std::vector<std::int32_t> moe_ordinals(const Model& model) {
-  std::vector<std::int32_t> ordinal;
-  std::int32_t next = 0;
-  for (std::int64_t l = 0; l < model.num_layers(); ++l) {
-    ordinal.push_back(next);
-    if (moe_of(model.layer(l))) ++next;
-  }
-  for (std::int64_t m = 0; m < model.mtp_num_layers; ++m) {
-    ordinal.push_back(next);
-    if (moe_of(model.mtp_layer())) ++next;
-  }
-  return ordinal;
-}
-
-// The pieces of every stage, in forward order: embedding, decoder layers, MTP blocks, head.
-std::vector<std::vector<PieceOps>> segments(const Scenario& s, const ModelOps& ops, OpTable& table) {
-  const Model& model = s.model;
-  const std::vector<std::int32_t> ordinal = moe_ordinals(model);
-  std::vector<std::vector<PieceOps>> stages;
-  std::int64_t next_mtp = model.num_layers();
-  for (const StageContent& content : s.partition.stages) {
-    std::vector<PieceOps>& pieces = stages.emplace_back();
-    if (content.embedding) pieces.push_back(table.piece(ops.embedding, 0));
-    for (std::int32_t l = content.first_layer; l < content.first_layer + content.num_layers; ++l) {
-      const auto kind = static_cast<std::size_t>(model.layers[static_cast<std::size_t>(l)]);
-      pieces.push_back(table.piece(ops.kinds[kind], ordinal[static_cast<std::size_t>(l)]));
-    }
-    for (std::int32_t m = 0; m < content.mtp_layers; ++m, ++next_mtp) {
-      pieces.push_back(table.piece(ops.mtp_extra, 0));
-      pieces.push_back(table.piece(ops.kinds[static_cast<std::size_t>(model.mtp_kind)],
-                                   ordinal[static_cast<std::size_t>(next_mtp)]));
-    }
-    if (content.loss) pieces.push_back(table.piece(ops.head, 0));
-  }
-  return stages;
-}
 
 void append(Template& t, const std::vector<PieceOps::Item>& items) {
   for (const PieceOps::Item& item : items) t.ops.push_back(item.op);
@@ -138,8 +51,9 @@ void add_pairs(Program& program, const std::vector<std::vector<PieceOps>>& stage
 Program lower(const Scenario& scenario, const Schedule& schedule, const ModelOps& ops) {
   TSL_CHECK_OP(scenario.partition.stages.size(), ==, static_cast<std::size_t>(schedule.num_stages));
   Program program = bare_program(scenario, schedule);
-  OpTable table(program);
-  const std::vector<std::vector<PieceOps>> stages = segments(scenario, ops, table);
+  PieceTable table(scenario, ops, program);
+  std::vector<std::vector<PieceOps>> stages;
+  for (const StageContent& content : scenario.partition.stages) stages.push_back(table.pieces_of(content));
   for (const std::vector<PieceOps>& pieces : stages) {
     const auto at = static_cast<std::int32_t>(program.templates.size());
     for (Template& t : stage_templates(pieces)) program.templates.push_back(std::move(t));

@@ -12,20 +12,10 @@
 #include <span>
 #include <vector>
 
+#include "sim/exec/pieces.h"
 #include "sim/exec/program.h"
 
 namespace tessella {
-
-// The ops of one piece of a stage (a layer, the embedding, the head), lowered, with the role of each.
-struct PieceOps {
-  struct Item {
-    Op op;
-    Role role;
-  };
-  std::vector<Item> forward;
-  std::vector<Item> backward;
-  std::vector<Item> wgrad;
-};
 
 // `forward` and `backward` are the pieces of the two stages in forward order.
 Template pair_template(std::span<const PieceOps> forward, std::span<const PieceOps> backward, bool delay_wgrad);

@@ -1,6 +1,12 @@
 #include "sim/exec/positions.h"
 
+#include <span>
+
+#include "sim/cost/collective.h"
+#include "sim/cost/params.h"
+#include "sim/cost/step_costs.h"
 #include "sim/exec/owners.h"
+#include "sim/topology/groups.h"
 
 namespace tessella {
 
@@ -20,6 +26,26 @@ Program bare_program(const Scenario& scenario, const Schedule& schedule) {
   program.fabric_jitter = scenario.jitter.fabric;
   program.positions = bare_positions(schedule);
   return program;
+}
+
+void cost_positions(const Scenario& scenario, Program& program) {
+  const Parallelism& p = scenario.parallelism;
+  for (Position& position : program.positions) {
+    for (std::size_t c = 0; c < position.chunks.size(); ++c) {
+      const RankParams params =
+          rank_params(scenario.model, scenario.partition, std::span(position.stages).subspan(c, 1), p);
+      position.chunks[c].dense_reduce = grad_reduce(scenario, params.dense, 0).duration;
+      position.chunks[c].expert_reduce = grad_reduce(scenario, 0, params.expert).duration;
+      position.chunks[c].param_gather = param_gather(scenario, params.dense, params.expert).duration;
+    }
+    const RankParams all = rank_params(scenario.model, scenario.partition, position.stages, p);
+    position.optimizer = optimizer_step(scenario, all.dense, all.expert).duration;
+  }
+  program.tied_embedding_reduce = embedding_grad_reduce(scenario).duration;
+  if (p.world_size == 1) return;
+  // One number per rank: the latency of an all-reduce over the job.
+  const CollectiveModel collectives(scenario.cluster, scenario.profile);
+  program.norm_sync = collectives.time(Collective::all_reduce, span_of_first(scenario.cluster, p.world_size), Bytes{4});
 }
 
 } // namespace tessella

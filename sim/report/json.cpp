@@ -67,6 +67,7 @@ Json plan_json(const Scenario& s) {
       {"expert_model_parallel_size", p.ep},
       {"expert_tensor_parallel_size", p.etp},
       {"data_parallel_size", p.dp()},
+      {"pipeline_model_parallel_layout", to_layout(s.partition)},
       {"sequence_parallel", p.sequence_parallel},
       {"micro_batch_size", s.batch.micro_batch_size},
       {"global_batch_size", s.batch.global_batch_size},

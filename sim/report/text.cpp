@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <cstddef>
 #include <iterator>
 #include <span>
@@ -145,7 +146,7 @@ constexpr int kLedgerText = 53; // columns before the bar
 std::string ledger_line(const std::string& label, Duration per_rank_step, double fraction, const char* colour,
                         const TextStyle& style) {
   const int room = std::clamp(style.width - kLedgerText, 0, 40);
-  const auto bar = static_cast<std::size_t>(std::clamp(fraction, 0.0, 1.0) * room + 0.5);
+  const auto bar = static_cast<std::size_t>(std::lround(std::clamp(fraction, 0.0, 1.0) * room));
   const std::string text =
       fmt::format("  {:<28}{:>12}{:>8.2f}", label, format_duration(per_rank_step), fraction * 100.0);
   return bar == 0 ? text + "\n" : text + "   " + paint(style, colour, std::string(bar, '#')) + "\n";
@@ -178,14 +179,14 @@ std::string headline_text(const Scenario& s, const RunResult& r, const TextStyle
   if (r.partial)
     out += note(style, fmt::format("PARTIAL: interrupted after {} of {} steps", r.step_times.size(), s.steps));
   out += step_line(r, style);
-  out += fact(style, "tokens/s/GPU", format_count(static_cast<std::int64_t>(r.tokens_per_s_per_gpu + 0.5)));
+  out += fact(style, "tokens/s/GPU", format_count(std::llround(r.tokens_per_s_per_gpu)));
   out += fact(style, "model TFLOP/s/GPU", fmt::format("{:.1f}", r.tflops_per_gpu),
               fmt::format("{}, no recompute", name(s.flops_convention)));
   out += fact(style, "MFU", format_percent(r.mfu),
               fmt::format("of {:.1f} TFLOP/s dense BF16{}", peak, fp8 ? ", though the run is FP8" : ""));
   out += fact(style, "HFU", format_percent(r.hfu), "recompute counted");
   out += memory_line(r.memory, style);
-  return out + "\n" + nvidia_row(s, r, style);
+  return out + "\n" + nvidia_row(s, r, style) + "\n";
 }
 
 std::string ledger_text(const Scenario& s, const RunResult& r, const TextStyle& style) {
@@ -214,7 +215,7 @@ std::string ledger_text(const Scenario& s, const RunResult& r, const TextStyle& 
                 fmt::format("busiest rank over the mean; worst {:.2f}", r.load_imbalance_max));
   if (r.filled_bubble.ps > 0) out += fact(style, "bubble filled", format_duration(r.filled_bubble));
   out += fact(style, "costs rest on", evidence(r.provenance));
-  return out + replicas_line(s, r, style);
+  return out + replicas_line(s, r, style) + "\n";
 }
 
 std::string memory_text(const MemoryReport& m, const TextStyle& style) {

@@ -1,9 +1,9 @@
 // Chimera (Li & Hoefler 2021), one pipeline in each direction (f = 1): of each unit of p micro-batches the first half
-// goes down (stage k on rank k), the second half up (stage k on rank p-1-k). Slots for F = B, p=4 m=4:
-//   r0: 0 1 . 2 2 3 3 0 . 1      F(k,j) stands in slot 2j + k, B(k,j) in slot 2j + 2p-1-k, j within its half;
-//   r1: . 0 2 1 3 2 0 3 1 .      the directions never collide because p is even
-//   r2: . 2 0 3 1 0 2 1 3 .
-//   r3: 2 3 . 0 0 1 1 2 . 3
+// goes down (stage k on rank k), the second half up (stage k on rank p-1-k). p=4 m=4, F = B = 1 slot:
+//   r0 01.2c3da.b      F(k,j) stands in slot 2j + k, B(k,j) in slot 2j + 2p-1-k, j within its half;
+//   r1 .0213cadb.      the directions never collide because p is even
+//   r2 .2031acbd.
+//   r3 23.0a1bc.d
 // Bubble p-2 slots when F = B, for any number of units; between p/2+1 and p activations, weights twice. Units are
 // concatenated directly (2p slots apart); forward doubling and backward halving are not modelled.
 #include <algorithm>

@@ -1,8 +1,9 @@
 // Combined 1F1B (Megatron --overlap-moe-expert-parallel-comm): the interleaved order with one more warm-up forward, so
 // that the forward and the backward of a pair belong to different micro-batches and can hide each other's all-to-alls.
 // p=2 v=2 N=2 m=4:
+//   r0 01012..3aa2bb3aabb.ccddccdd      a pair takes one F and one B side by side
+//   r1 .0101aa2bb3aa2bb3ccddccdd..
 //   r0: 0F0 0F1 2F0 2F1 0F2 (0F3;2B0) (2F2;2B1) (2F3;0B0) 0B1 2B2 2B3 0B2 0B3
-//   r1: 1F0 1F1 3F0 (3F1;3B0) (1F2;3B1) (1F3;1B0) (3F2;1B1) (3F3;3B2) 3B3 1B2 1B3
 // p=1: F0 (F1;B0) (F2;B1) ... B(m-1). Without chunks (v=1) the warm-up is 2(p-1-r) + 1: a pair waits for its partner
 // rank once on the way down and once on the way up, so the p-r of plain 1F1B would halve the steady rate.
 // Source: combined_1f1b.py and get_pp_rank_microbatches, Megatron-LM.

@@ -100,7 +100,8 @@ class Squeezer {
 
   // The first slot that dependencies allow.
   std::int32_t earliest(std::size_t r, RankGrid::Cell cell) const {
-    const auto [type, j] = cell;
+    const std::int32_t type = cell.type;
+    const std::int32_t j = cell.index;
     const RankGrid& rank = ranks_[r];
     std::int32_t after = -1;
     const auto wait_for = [&](const RankGrid& other, std::int32_t t) {

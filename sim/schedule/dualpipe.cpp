@@ -1,10 +1,12 @@
 // DualPipe (DeepSeek-V3): micro-batches enter at both ends, so every rank holds two stages, k and p-1-k, and overlaps a
 // forward of one direction with a backward of the other. The first m/2 micro-batches go down, the others up.
-// p=2 m=4 (stage 0 and stage 1 on both ranks; micro-batches 2 and 3 go up):
-//   r0: 0F0 1F2 0F1 1B2 (1F3;0B0) 1B3 0I1 0W1        (first pair unfused: both ranks are in the middle)
-//   r1: 0F2 1F0 ...                                   the mirror image
-// Bubble (p/2-1)(FB + B - 3W) for F = I = W and FB <= F + B, see the replay for anything else; p + 1 activations on
-// every rank, weights twice.
+// p=4 m=8, B = 2F, a pair 3F (digits F, letters B or I, - W; micro-batches 4..7 go up):
+//   r0 0124e-53ff.6aagg.7bbhhc-d-
+//   r1 .04152ee6aa3ff7bbggcc.hd--
+//   r2 .40516aa2ee7bb3ffccgg.dh--
+//   r3 4560a-17bb.2eecc.3ffddg-h-
+// Bubble (p/2-1)(FB + B - 3W) for F = I = W and FB <= F + B; replay anything else. p + 1 activations on every rank,
+// weights twice.
 #include <algorithm>
 
 #include "sim/schedule/build.h"

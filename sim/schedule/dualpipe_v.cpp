@@ -1,7 +1,8 @@
 // DualPipeV (DualPipe cut in half; torch ScheduleDualPipeV): the two directions are the two arms of a V, so each rank
-// holds stages r and 2p-1-r and no weight is held twice. p=2 m=4:
+// holds stages r and 2p-1-r and no weight is held twice. p=2 m=4, B = 2F, a pair 3F:
+//   r0 0120a-13bb.2aacc.3bbddc-d-
+//   r1 .00112aa2aa3bb3bbcccc.dd--
 //   r0: 0F0 0F1 0F2 3F0 3I0 3W0 3F1 (0F3;3B1) (3F2;0B0) 3B2 (3F3;0B1) 3B3 0I2 0W2 0I3 0W3
-//   r1: 1F0 2F0 1F1 2F1 1F2 2B0 (2F2;1B0) (1F3;2B1) (2F3;1B1) 2B2 1B2 2I3 1I3 2W3 1W3
 // With PP = 2p stages: bubble (PP/2-1)(FB + B - 3W) in chunk times for F = I = W, PP + 1 half-size activations.
 #include "sim/schedule/build.h"
 #include "sim/schedule/dual.h"

@@ -1,8 +1,8 @@
 // GPipe (Huang et al. 2019): all forwards, then all backwards in ascending order, as torch runs them.
-// p=3 m=4, one column = one F, B = 2 F:
-//   r0: 0 1 2 3 . . . . 0 0 1 1 2 2 3 3
-//   r1: . 0 1 2 3 . 0 0 1 1 2 2 3 3 . .
-//   r2: . . 0 1 2 3 . . .   backward of 0 may start when its forward has left the last stage
+// p=3 m=4, one column = F, B = 2F (digits forward, letters backward, by micro-batch):
+//   r0 0123......aabbccdd
+//   r1 .0123...aabbccdd..
+//   r2 ..0123aabbccdd....
 // Makespan (m + p - 1)(F + B); every rank keeps m activations.
 #include "sim/schedule/build.h"
 

@@ -1,9 +1,9 @@
 // Interleaved 1F1B for any number of micro-batches: padded with shadow micro-batches up to the next number that
 // Megatron accepts, a multiple of p for the default group size (Tessera, OSDI '26: about 0.5 % overhead). Shadows stand
-// in the order like any other micro-batch, are the last ones, carry no tokens and cost next to nothing. p=2 v=2 m=3,
-// one shadow (number 3, written ~):
-//   r0: 0F0 0F1 2F0 2F1 0F2 2B0 ~F~ 2B1 2F2 0B0 ~F~ 0B1 2B2 ~B~ 0B2 ~B~
-//   r1: 1F0 1F1 3F0 3B0 3F1 3B1 1F2 1B0 ~F~ 1B1 3F2 3B2 ~F~ ~B~ 1B2 ~B~
+// in the order like any other micro-batch, are the last ones, carry no tokens and cost next to nothing.
+// p=2 v=2 m=3: the order of m = 4, of which micro-batch 3 is a shadow and leaves no column because it takes no time:
+//   r0 01012.aa.bb2aabb.cc..cc      0F0 0F1 2F0 2F1 0F2 2B0 0F3 2B1 2F2 0B0 2F3 0B1 2B2 2B3 0B2 0B3
+//   r1 .010aa1bb2aabb2cc..cc..
 #include "sim/schedule/generators.h"
 #include "sim/schedule/rules.h"
 

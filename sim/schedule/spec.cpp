@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include <cstdlib>
+#include <algorithm>
 
 #include "sim/base/check.h"
 #include "sim/base/nearest.h"
@@ -14,6 +14,7 @@ const ScheduleInfo* row_of(const ScheduleSpec& spec) {
   const ScheduleInfo* row = find_schedule(spec.name);
   if (row == nullptr || !spec.overlap_moe_expert_parallel_comm) return row;
   if (row->name == "1f1b" || row->name == "interleaved_1f1b") return find_schedule("combined_1f1b");
+  if (row->name == "interleaved_1f1b_shadow") return find_schedule("combined_1f1b_shadow");
   return row;
 }
 
@@ -62,11 +63,27 @@ std::optional<IllegalSchedule> check_group_size(const ScheduleInfo& row, const S
                          pp};
 }
 
-// Closest first, the larger of two equally close ones. Every rule has a legal value within the range searched.
+// An order is held in memory as a whole; beyond this it would be gigabytes.
+constexpr std::int64_t kMaxActions = 100'000'000;
+
+std::optional<IllegalSchedule> check_size(const ScheduleInfo& row, const ScheduleSpec& spec, std::int32_t pp,
+                                          std::int32_t vpp, std::int32_t m) {
+  const std::int64_t largest = kMaxActions / 3 / (std::int64_t{pp} * vpp);
+  if (row.uses_group_size && spec.microbatch_group_size.value_or(pp) > largest)
+    return IllegalSchedule{"microbatch_group_size_per_vp_stage",
+                           fmt::format("microbatch_group_size_per_vp_stage is {}; at most {} for this many stages",
+                                       *spec.microbatch_group_size, largest),
+                           std::nullopt};
+  if (m <= largest) return std::nullopt;
+  return IllegalSchedule{"num_micro_batches",
+                         fmt::format("num_micro_batches is {}; at most {} for this many stages", m, largest),
+                         std::nullopt};
+}
+
+// Closest first, the larger of two equally close ones. Every rule has a legal value within 2p + N of any m >= 0.
 std::optional<std::int64_t> nearest_legal(const ScheduleInfo& row, ScheduleShape shape) {
-  const std::int32_t m = shape.num_micro_batches;
-  const std::int32_t furthest = std::abs(m) + 2 * shape.pp + shape.group_size;
-  for (std::int32_t step = 1; step <= furthest; ++step) {
+  const std::int32_t m = std::max(shape.num_micro_batches, 0);
+  for (std::int32_t step = 0; step <= 2 * shape.pp + shape.group_size; ++step) {
     for (const std::int32_t candidate : {m + step, m - step}) {
       shape.num_micro_batches = candidate;
       if (candidate >= 1 && row.rule.accepts(shape)) return candidate;
@@ -90,6 +107,7 @@ std::optional<IllegalSchedule> check_schedule_spec(const ScheduleSpec& spec, std
   if (auto illegal = check_pp(*row, pp)) return illegal;
   if (auto illegal = check_vpp(*row, vpp)) return illegal;
   if (auto illegal = check_group_size(*row, spec, pp)) return illegal;
+  if (auto illegal = check_size(*row, spec, pp, vpp, num_micro_batches)) return illegal;
   const ScheduleShape shape = shape_of(spec, pp, vpp, num_micro_batches);
   if (num_micro_batches >= 1 && row->rule.accepts(shape)) return std::nullopt;
   return IllegalSchedule{"num_micro_batches", fmt::format("{}: {}", row->name, row->rule.text(shape)),

@@ -1,3 +1,4 @@
+// The rows are one long function on purpose: it is a table.
 #include "sim/schedule/table.h"
 
 #include <algorithm>

@@ -46,7 +46,8 @@ struct IllegalSchedule {
 };
 
 // Nothing when make_schedule() may be called. spec.overlap_moe_expert_parallel_comm turns 1f1b and interleaved_1f1b
-// into combined_1f1b; a group size is ignored, as Megatron does, where the schedule has none.
+// into combined_1f1b (and the shadow rows likewise); a group size is ignored, as Megatron does, where the schedule has
+// none.
 std::optional<IllegalSchedule> check_schedule_spec(const ScheduleSpec& spec, std::int32_t pp, std::int32_t vpp,
                                                    std::int32_t num_micro_batches);
 

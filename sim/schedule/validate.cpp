@@ -42,6 +42,23 @@ std::optional<ScheduleProblem> check_shape(const Schedule& s) {
   return std::nullopt;
 }
 
+std::optional<ScheduleProblem> check_lists(const Schedule& s) {
+  for (std::int32_t stage = 0; stage < s.num_stages; ++stage)
+    if (s.stage_ranks[at(stage)].empty())
+      return problem(ScheduleFault::shape, fmt::format("no rank runs stage {}", stage));
+  std::size_t actions = 0; // or a few more
+  for (std::int32_t r = 0; r < s.num_ranks; ++r) {
+    actions += 2 * s.ranks[at(r)].size();
+    if (s.ranks[at(r)].empty())
+      return problem(ScheduleFault::shape, fmt::format("rank {} has nothing to do", r), SlotRef{PpRank{r}, 0});
+  }
+  // Each (stage, micro-batch) takes at least two; with far fewer the tables of the later checks would dwarf the lists.
+  if (actions < at(s.num_stages) * at(s.num_micro_batches))
+    return problem(ScheduleFault::missing, fmt::format("the lists are too short for {} stages and {} micro-batches",
+                                                       s.num_stages, s.num_micro_batches));
+  return std::nullopt;
+}
+
 std::optional<ScheduleProblem> check_action(const Schedule& s, SlotRef where, const Action& a) {
   if (a.stage.value < 0 || a.stage.value >= s.num_stages || a.micro_batch.value < 0 ||
       a.micro_batch.value >= s.num_micro_batches)
@@ -163,6 +180,7 @@ ReceiveBuffers megatron_receive_buffers(std::int32_t pp, std::int32_t group_size
 
 std::optional<ScheduleProblem> validate(const Schedule& schedule, const std::optional<ReceiveBuffers>& buffers) {
   if (auto p = check_shape(schedule)) return p;
+  if (auto p = check_lists(schedule)) return p;
   const auto slot_is_sound = [&](SlotRef where, const Slot& slot) { return check_slot(schedule, where, slot); };
   if (auto p = first_problem(schedule, slot_is_sound)) return p;
   if (auto p = check_duplicates(schedule)) return p;

@@ -1,8 +1,8 @@
 // ZB-V (Qi et al. 2024, "Pipeline Parallelism with Controllable Memory"; torch ScheduleZBVZeroBubble): two chunks per
 // rank placed in a V, so the last rank turns a micro-batch round at once. Rank 0 holds stages 0 and 2p-1.
-// p=2 m=3:
-//   r0: 0F0 0F1 0F2 3F0 3I0 3W0 3F1 3I1 3W1 0I0 0W0 3F2 3I2 3W2 0I1 0W1 0I2 0W2
-//   r1: 1F0 2F0 1F1 2F1 2I0 2W0 1F2 1I0 1W0 2F2 2I1 2W1 1I1 2I2 1I2 1W1 2W2 1W2
+// p=2 m=3, F = I = W (digits F, letters I, - W):
+//   r0 0120a-1b-a-2c-b-c-.      0F0 0F1 0F2 3F0 3I0 3W0 3F1 3I1 3W1 0I0 0W0 3F2 3I2 3W2 0I1 0W1 0I2 0W2
+//   r1 .0011a-2a-2b-bcc---
 // No idle time inside a rank's span when F = I = W and m >= 2p-1, with the memory of 1F1B's first rank (2p chunks of
 // half size). Unbalanced F, I, W leave bubbles.
 #include <algorithm>

@@ -1,13 +1,13 @@
-// ZB-H1, ZB-H2 (Qi et al. 2024, "Zero Bubble Pipeline Parallelism") and torch's InterleavedZeroBubble: the backward is
-// split into I, which the stage before waits for, and W, which nobody waits for and which fills the bubbles.
-// p=3 m=4, lists:
-//   ZB-H1  r0: F0 F1 F2 I0 W0 F3 I1 W1 I2 W2 I3 W3     warm-up p-1-r, W lags by r:
-//          r1: F0 F1 I0 F2 I1 W0 F3 I2 W1 I3 W2 W3     the memory of 1F1B's first rank on every rank
-//          r2: F0 I0 F1 I1 F2 I2 W0 F3 I3 W1 W2 W3
-//   ZB-H2  r0: F0 F1 F2 F3 I0 W0 I1 W1 I2 W2 I3 W3     warm-up 2(p-1-r), W lags by 2r:
-//          r1: F0 F1 F2 I0 F3 I1 I2 W0 I3 W1 W2 W3     no idle time inside a rank's span when F = I = W, m >= 2p-1,
-//          r2: F0 I0 F1 I1 F2 I2 F3 I3 W0 W1 W2 W3     for twice the memory
-// Bubbles (p-1)(F+I-W) and, inside the span, (p-1)(F+I-2W): exact for F = I = W and close to it, not for any triple.
+// ZB-H1 and ZB-H2 (Qi et al. 2024, "Zero Bubble Pipeline Parallelism"): the backward is split into I, which the stage
+// before waits for, and W, which nobody waits for and which fills the bubbles.
+// p=3 m=4, F = I = W (digits F, letters I, - W):
+//   ZB-H1  r0 012..a-3b-c-d-      warm-up p-1-r, W lags by r: the memory of 1F1B's first rank on every rank
+//          r1 .01.a2b-3c-d--
+//          r2 ..0a1b2c-3d---
+//   ZB-H2  r0 0123.a-b-c-d-.      warm-up 2(p-1-r), W lags by 2r: no idle time inside a rank's span when F = I = W
+//          r1 .012a3b.c-d---      and m >= 2p-1 (here m is one short), for twice the memory
+//          r2 ..0a1b2c3d----
+// Bubbles (p-1)(F+I-W) and, inside the span, (p-1)(F+I-2W): exact for F = I = W and near it, not for any triple.
 #include "sim/schedule/zero_bubble.h"
 
 #include <algorithm>

@@ -1,44 +1,21 @@
 // What the reports of the sample run look like, byte for byte.
 #include <doctest/doctest.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <string>
-
-#include "sim/base/atomic_file.h"
 #include "sim/report/csv.h"
 #include "sim/report/json.h"
 #include "sim/report/text.h"
 #include "sim/report/timeline.h"
+#include "tests/support/golden.h"
 #include "tests/support/report_sample.h"
 
 using namespace tessella;
 using namespace tessella::testing;
 
-namespace {
-
-// Compares with a stored file; GOLDEN_ACCEPT=1 rewrites it and says so.
-void check_golden(const std::string& path, const std::string& actual) {
-  if (std::getenv("GOLDEN_ACCEPT") != nullptr) {
-    std::filesystem::create_directories(std::filesystem::path(path).parent_path());
-    write_file(path, actual);
-    MESSAGE("skipped: rewrote " << path);
-    return;
-  }
-  std::ifstream in(path, std::ios::binary);
-  const std::string expected{std::istreambuf_iterator<char>(in), {}};
-  CHECK_MESSAGE(actual == expected, path);
-}
-
-} // namespace
-
 TEST_CASE("Terminal report") {
   const Scenario s = sample_scenario();
   const RunResult r = sample_result();
   check_golden("tests/golden/report/run.txt",
-               headline_text(s, r) + "\n" + ledger_text(s, r) + "\n" + warnings_text(s, r) + simulation_text(r));
+               headline_text(s, r) + ledger_text(s, r) + warnings_text(s, r) + simulation_text(r));
 }
 
 TEST_CASE("Memory table of a plan that does not fit") {

@@ -102,7 +102,8 @@ TEST_CASE("A fit that beats the wire is held to it, in bandwidth and in latency"
 TEST_CASE("Leaving the leaf costs the detour on top of what was measured") {
   const Cluster near = with_latencies(rail_cluster(8, 8, 8));
   const Cluster far = with_latencies(rail_cluster(8, 8, 4));
-  const Profile profile = collective_profile({50e-6, 0.0, 1.0, 0.0}, {50e-6, 0.0, 1.0, 0.0});
+  // Well above the latency of the links alone, which would hide the detour.
+  const Profile profile = collective_profile({1e-3, 0.0, 1.0, 0.0}, {1e-3, 0.0, 1.0, 0.0});
   const Bytes size{1 << 20};
   const auto cost = [&](const Cluster& c, Collective what) {
     return CollectiveModel(c, profile).time(what, span_of_first(c, 64), size).ps;

@@ -151,6 +151,17 @@ TEST_CASE("Hashed routes depend on the flow alone, and some flows collide") {
   CHECK(spines.size() < 4); // 4 flows on 4 uplinks: these seeds collide
 }
 
+TEST_CASE("A dragonfly group spreads its global links over its switches") {
+  Cluster c = dragonfly_cluster(5);
+  c.fabric.links_per_group_pair = 1; // 4 peers on 4 switches
+  const ClusterGraph g(c);
+  std::map<int, int> per_switch;
+  for (const GraphLink& l : g.links())
+    if (l.kind == LinkKind::global) ++per_switch[l.from];
+  CHECK(per_switch.size() == 20);
+  for (const auto& [vertex, links] : per_switch) CHECK(links == 1);
+}
+
 TEST_CASE("Path latencies are those of the links and switches passed") {
   const ClusterGraph rail(with_latencies(rail_cluster(8, 4, 4)));
   const auto ns = [](const ClusterGraph& g, int a, int b) {

@@ -1,0 +1,22 @@
+// From a text to a value: parse, read, report all problems. The loaders of one kind share it.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "sim/config/node.h"
+#include "sim/config/reader.h"
+
+namespace tessella {
+
+// `read` is T(const Node& root, Problems&).
+template <class T, class Read>
+T read_document(const std::string& file_name, const std::string& text, const Read& read) {
+  const Node root = parse_document(std::make_shared<const Source>(Source::file(file_name, text)));
+  Problems problems;
+  T value = read(root, problems);
+  problems.throw_if_any();
+  return value;
+}
+
+} // namespace tessella
