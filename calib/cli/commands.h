@@ -8,6 +8,7 @@ class App;
 
 namespace tessella::calib {
 
+void add_run(CLI::App& app, int& code);
 void add_fit(CLI::App& app, int& code);
 void add_validate(CLI::App& app, int& code);
 

@@ -13,6 +13,7 @@ int main(int argc, char** argv) {
   app.footer("Exit codes: 0 done; 1 a threshold was missed; 2 wrong input or machine; 4 a cost is missing;\n"
              "70 a bug of ours; 130 interrupted.");
   int code = kExitOk;
+  add_run(app, code);
   add_fit(app, code);
   add_validate(app, code);
   try {

@@ -99,9 +99,9 @@ ProfileEntry fit_gemm(const std::string& op, Problem p) {
 ProfileEntry fit_grouped(const std::string& op, Problem p) {
   for (const RawRow* row : p.rows) {
     const OpShape& s = row->shape;
-    const std::int64_t experts = s.dim("experts");
-    const std::int64_t per_expert = s.dim("tokens") / experts;
-    const double e = static_cast<double>(experts);
+    const double e = static_cast<double>(s.dim("experts"));
+    double rows = 0.0; // each expert padded
+    for (const std::int64_t t : expert_tokens(s)) rows += padded(t);
     const bool dgrad = op == "grouped_gemm_dgrad";
     const std::int64_t n = dgrad ? s.dim("in") : s.dim("out");
     const std::int64_t k = dgrad ? s.dim("out") : s.dim("in");
@@ -109,7 +109,7 @@ ProfileEntry fit_grouped(const std::string& op, Problem p) {
       const double area = 2.0 * padded(s.dim("out")) * padded(s.dim("in"));
       p.columns.push_back({p.rows.size() > 2 ? 1.0 : 0.0, area * static_cast<double>(s.dim("tokens")), area * e});
     } else {
-      const double area = 2.0 * e * padded(per_expert) * padded(n);
+      const double area = 2.0 * rows * padded(n);
       p.columns.push_back({p.rows.size() > 2 ? 1.0 : 0.0, area * static_cast<double>(k), area});
     }
   }
@@ -137,7 +137,9 @@ ProfileEntry fit_attention(const std::string& op, const Problem& p) {
     shape.seq_q = shape.seq_kv = s.dim("seq");
     shape.heads = s.dim("heads");
     shape.kv_heads = s.dim("kv_heads");
-    shape.qk_head_dim = shape.v_head_dim = s.dim("head_dim");
+    shape.batch = s.dim("batch");
+    shape.qk_head_dim = s.dim("qk_dim");
+    shape.v_head_dim = s.dim("v_dim");
     return attention_seconds(e, shape);
   };
   constexpr double kUnit = 1e9;

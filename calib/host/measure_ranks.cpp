@@ -142,36 +142,55 @@ class MessageCopy {
   float sum_ = 0.0F;
 };
 
+// What happened in one call: seconds summed over ranks, and whether any rank was kept from running.
 struct Sample {
   double seconds = 0.0;
   bool disturbed = false;
 };
 
-// The same number of calls on every rank: [rank][call].
-std::vector<std::vector<Sample>> call_on_ranks(const OpShape& shape, int calls) {
+int call_count(const MeasureOptions& options) {
+  return static_cast<int>(std::clamp<std::int64_t>(options.stop.max_samples, 20, 100));
+}
+
+// Calls together with the other ranks; the sums over ranks, the same on all.
+std::vector<Sample> sample_calls(HostComm& comm, int calls, const std::function<double()>& call) {
+  SchedulerClock clocks;
+  std::vector<float> sums;            // seconds and disturbed ranks of each call
+  for (int i = 0; i < 3; ++i) call(); // warm up
+  for (int i = 0; i < calls; ++i) {
+    comm.barrier();
+    clocks.begin();
+    sums.push_back(static_cast<float>(call()));
+    sums.push_back(clocks.end().throttled ? 1.0F : 0.0F);
+  }
+  // One call's sums at a time: an outbox may be no larger than two floats.
+  std::vector<Sample> samples;
+  for (std::size_t i = 0; i < sums.size(); i += 2) {
+    comm.all_reduce(std::span(sums).subspan(i, 1));
+    comm.all_reduce(std::span(sums).subspan(i + 1, 1));
+    samples.push_back({static_cast<double>(sums[i]), sums[i + 1] > 0.0F});
+  }
+  return samples;
+}
+
+std::vector<Sample> call_on_ranks(const OpShape& shape, int calls) {
   const int ranks = static_cast<int>(shape.ranks);
   const std::int64_t floats = std::max<std::int64_t>(ranks, shape.dim("bytes") / 4);
   const Block block(ranks, floats);
   std::vector<float> message(static_cast<std::size_t>(floats));
   std::vector<float> place(static_cast<std::size_t>(floats));
   fill_random(message, 19);
-  std::vector<std::vector<Sample>> samples(static_cast<std::size_t>(ranks));
+  std::vector<Sample> samples;
   StopFlag stop = false;
   run_ranks(ranks, stop, [&](int rank) {
     HostComm comm(block.memory.get(), rank, ranks, floats, stop);
-    SchedulerClock clocks;
     std::function<double()> call;
     if (shape.op == "send_recv")
       call = MessageCopy(message, place, comm);
     else
       call = CollectiveCall(shape, comm);
-    for (int i = 0; i < 3; ++i) call(); // warm up
-    for (int i = 0; i < calls; ++i) {
-      comm.barrier();
-      clocks.begin();
-      const double seconds = call();
-      samples[static_cast<std::size_t>(rank)].push_back({seconds, clocks.end().throttled});
-    }
+    std::vector<Sample> mine = sample_calls(comm, calls, call);
+    if (rank == 0) samples = std::move(mine);
   });
   return samples;
 }
@@ -201,6 +220,8 @@ std::vector<RawRow> measure_on_ranks(const OpShape& shape, int ranks, const Meas
       rows.push_back(failed_row(shape, t, RowStatus::wrong_result, error.what()));
   } catch (const ThrottledThroughout& error) {
     for (const Temperature t : temperatures) rows.push_back(failed_row(shape, t, RowStatus::throttled, error.what()));
+  } catch (const std::invalid_argument& error) {
+    for (const Temperature t : temperatures) rows.push_back(failed_row(shape, t, RowStatus::failed, error.what()));
   } catch (const std::bad_alloc&) {
     for (const Temperature t : temperatures)
       rows.push_back(failed_row(shape, t, RowStatus::out_of_memory, "the host has not enough memory"));
@@ -208,30 +229,35 @@ std::vector<RawRow> measure_on_ranks(const OpShape& shape, int ranks, const Meas
   return rows;
 }
 
-RawRow measure_collective(const OpShape& shape, const MeasureOptions& options) {
-  const int calls = static_cast<int>(std::clamp<std::int64_t>(options.stop.max_samples, 20, 100));
-  const auto samples = call_on_ranks(shape, calls);
+namespace {
+
+RawRow collective_row(const OpShape& shape, const std::vector<Sample>& samples) {
   RawRow row;
   row.shape = shape;
   row.work.footprint = static_cast<std::size_t>(shape.dim("bytes"));
   row.work.bytes = static_cast<double>(shape.dim("bytes")) * (counts_bf16(shape) ? 0.5 : 1.0);
   std::vector<double> kept;
-  for (std::size_t i = 0; i < samples.front().size(); ++i) {
-    double sum = 0.0;
-    bool disturbed = false;
-    for (const auto& rank : samples) {
-      sum += rank[i].seconds;
-      disturbed = disturbed || rank[i].disturbed;
-    }
-    if (disturbed)
+  for (const Sample& s : samples) {
+    if (s.disturbed)
       ++row.measurement.throttled;
     else
-      kept.push_back(shape.op == "send_recv" ? sum : sum / static_cast<double>(samples.size()));
+      kept.push_back(shape.op == "send_recv" ? s.seconds : s.seconds / static_cast<double>(shape.ranks));
   }
   if (kept.empty()) return failed_row(shape, Temperature::hot, RowStatus::throttled, "preempted in every sample");
   row.measurement.temperature = Temperature::hot; // the buffers stay the same
   row.measurement.summary = summary_of(kept);
   return row;
+}
+
+} // namespace
+
+RawRow measure_collective(const OpShape& shape, const MeasureOptions& options) {
+  return collective_row(shape, call_on_ranks(shape, call_count(options)));
+}
+
+RawRow measure_collective_on(const OpShape& shape, HostComm& comm, const MeasureOptions& options) {
+  TSL_CHECK_OP(shape.ranks, ==, comm.ranks());
+  return collective_row(shape, sample_calls(comm, call_count(options), CollectiveCall(shape, comm)));
 }
 
 RawRow pool(const std::vector<RawRow>& rounds) {

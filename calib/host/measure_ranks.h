@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "calib/host/host_comm.h"
 #include "calib/protocol/measure.h"
 #include "calib/protocol/raw_table.h"
 
@@ -18,6 +19,10 @@ std::vector<RawRow> measure_on_ranks(const OpShape& shape, int ranks, const Meas
 // threads. Time is from the last rank's arrival to the end, the mean over ranks. work.bytes counts what the simulator
 // counts: bf16 for all_to_all and send_recv, fp32 for gradients and their norm.
 RawRow measure_collective(const OpShape& shape, const MeasureOptions& options);
+
+// The same for ranks that share a block of memory and run elsewhere, such as processes: every rank calls it, and every
+// rank gets the same row. Not for send_recv.
+RawRow measure_collective_on(const OpShape& shape, HostComm& comm, const MeasureOptions& options);
 
 // One row from the rows of several rounds: the median of medians, all samples counted. The rows must be of one shape
 // and temperature; rounds that failed are left out unless all did.

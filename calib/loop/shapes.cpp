@@ -53,7 +53,8 @@ class Counter {
     linear(d.qkv_width(), m_.hidden, times);
     linear(m_.hidden, d.out_width(), times);
     norm(2.0 * times);
-    const Dims core = {{"seq", d.seq}, {"heads", d.heads}, {"kv_heads", d.kv_heads}, {"head_dim", d.head_dim}};
+    const Dims core = {{"batch", 1},           {"seq", d.seq},       {"heads", d.heads}, {"kv_heads", d.kv_heads},
+                       {"qk_dim", d.head_dim}, {"v_dim", d.head_dim}};
     add("attention_fwd", "", core, times);
     add("attention_bwd", "", core, times);
     add("copy", "rope",
