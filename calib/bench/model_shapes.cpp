@@ -77,8 +77,8 @@ class Lister {
     const double flops = d(o_.micro_batch) * d(o_.seq) * d(o_.seq) * d(heads) * d(qk + v);
     const Dims dims = {{"batch", o_.micro_batch}, {"seq", o_.seq}, {"heads", heads},
                        {"kv_heads", kv_heads},    {"qk_dim", qk},  {"v_dim", v}};
-    add("attention_fwd", "", "bf16", dims, flops / kFlops);
-    add("attention_bwd", "", "bf16", dims, 2.5 * flops / kFlops);
+    add("attention_fwd", "gemm+softmax", "bf16", dims, flops / kFlops);
+    add("attention_bwd", "gemm+softmax", "bf16", dims, 2.5 * flops / kFlops);
   }
 
   void attention(const GroupedQueryAttention& a) {

@@ -36,6 +36,7 @@ struct Flags {
   bool force = false;
   bool dry_run = false;
   bool list = false;
+  bool realtime = false;
 };
 
 std::atomic<bool>& interrupted() {
@@ -115,6 +116,7 @@ int summary(const SessionResult& r) {
 }
 
 int measure_here(Flags& flags, const World& world, const std::vector<Job>& jobs) {
+  const RealtimeScope scope(flags.realtime);
   const std::unique_ptr<Rendezvous> rendezvous = meet(flags, world);
   const std::unique_ptr<Machine> machine = open_machine(flags, world, rendezvous.get());
   if (world.rank > 0) {
@@ -181,6 +183,7 @@ void add_run(CLI::App& app, int& code) {
       ->capture_default_str();
   c->add_option("-o,--out", flags->folder, "folder; an unfinished one is continued");
   c->add_option("--rendezvous", flags->rendezvous, "file all ranks see, instead of MASTER_ADDR and MASTER_PORT");
+  c->add_flag("--realtime", flags->realtime, "ask for real-time priority: for a host that others use too");
   c->add_flag("--force", flags->force, "continue a folder of another GPU, and mark it as mixed");
   c->add_flag("--dry-run", flags->dry_run, "only list the shapes, in order, with their share of a step");
   c->add_flag("--list", flags->list, "list the GPU benches in this build");
