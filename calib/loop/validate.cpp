@@ -24,8 +24,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-MeasureOptions kernel_options() {
+// `working_set`: what a rank touches between two uses of the same weight.
+MeasureOptions kernel_options(std::size_t working_set) {
   MeasureOptions o;
+  o.rotate_bytes = working_set;
   o.stop.ci95 = 0.02;
   o.stop.min_samples = 9;
   o.stop.max_samples = 60;
@@ -42,6 +44,8 @@ class Rounds {
     for (const LoopPlan& plan : options.plans) {
       executions_.emplace_back(options.model, plan);
       ranks_ = std::max(ranks_, plan.world());
+      for (const std::int64_t params : executions_.back().parameters_per_rank())
+        working_set_ = std::max(working_set_, 2 * sizeof(float) * static_cast<std::size_t>(params)); // and gradients
     }
   }
 
@@ -72,8 +76,8 @@ class Rounds {
 
  private:
   RawRow measure_shape(const OpShape& shape) const {
-    if (shape.ranks > 1) return measure_collective(shape, kernel_options());
-    return measure_on_ranks(shape, ranks_, kernel_options(), {Temperature::cold}).front();
+    if (shape.ranks > 1) return measure_collective(shape, kernel_options(working_set_));
+    return measure_on_ranks(shape, ranks_, kernel_options(working_set_), {Temperature::cold}).front();
   }
   static void require_undisturbed(const LoopPlan& plan, const std::vector<ExecutedStep>& steps) {
     const ExecutedStep& calmest = *std::min_element(
@@ -92,6 +96,7 @@ class Rounds {
   std::vector<PlanExecution> executions_;
   std::vector<std::vector<ExecutedStep>> steps_; // [plan]
   int ranks_ = 1;
+  std::size_t working_set_ = 0;
 };
 
 void require_empty(const std::string& folder) {
