@@ -96,9 +96,8 @@ TEST_CASE("Wrong input exits 2 with file, line, caret and the nearest right thin
 }
 
 TEST_CASE("A plan that does not fit exits 3, with the parts and the smallest world that fits") {
-  const CommandResult r = run("memory " + kOne +
-                              " --set recompute.granularity=none --set recompute.modules=[] --set "
-                              "batch.micro_batch_size=4");
+  const CommandResult r =
+      run("memory " + kOne + " --set 'recompute={granularity: none}' --set batch.micro_batch_size=4");
   CHECK(r.exit_code == 3);
   CHECK(contains(r.out, "DOES NOT FIT"));
   CHECK(run("check " + kOne).exit_code == 0);
@@ -177,7 +176,7 @@ TEST_CASE("12,288 ranks, TP 8, PP 16, 96 micro-batches in interactive time") {
 TEST_CASE("Slower NICs never make a step faster") {
   double before = 0.0;
   for (const char* nic : {"50 GB/s", "25 GB/s", "5 GB/s"}) {
-    const json j = answer(kOne + " --set 'cluster.set.node.nic.bandwidth=" + std::string(nic) + "'");
+    const json j = answer(kOne + " --set 'topology.node.nic.bandwidth=" + std::string(nic) + "'");
     const double step = j["step_time_s"];
     CHECK(step >= before);
     before = step;
