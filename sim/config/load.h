@@ -31,6 +31,10 @@ Cluster load_topology_text(const std::string& file_name, const std::string& text
 Profile load_profile(const std::filesystem::path& file);
 Profile load_profile_text(const std::string& file_name, const std::string& text);
 
+// Tokens per rank, layer and iteration: a CSV with the header `iter,layer,rank,tokens`, whole numbers only. The text
+// may be far larger than a document; what makes rows a trace is in sim/domain/routing.h.
+RoutingTrace load_trace_text(const std::string& file_name, const std::string& text);
+
 struct LoadOptions {
   std::vector<std::string> overrides;        // "a.b=v", as after --set
   std::optional<std::uint64_t> seed;         // --seed; wins over the file
@@ -41,8 +45,8 @@ struct LoadOptions {
   std::function<std::vector<Violation>(const Scenario&)> more_rules;
 };
 
-// Reads an experiment, everything it refers to, and checks that the whole is legal (sim/domain/legality.h).
-// inputs holds the SHA-256 of every file; warnings those of the legality rules.
+// Reads an experiment, everything it refers to, and checks that the whole is legal (sim/domain/legality.h) and that its
+// routing can be drawn (sim/domain/workload_shape.h). inputs holds the SHA-256 of every file.
 Scenario load_scenario(const std::filesystem::path& file, const LoadOptions& options = {});
 
 } // namespace tessella
