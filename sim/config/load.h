@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,15 +22,18 @@
 
 namespace tessella {
 
+// Overrides of a run (LoadOptions); those for the kind of file apply.
+using Overrides = std::span<const std::string>;
+
 Model load_model(const std::filesystem::path& file);
-Model load_model_text(const std::string& file_name, const std::string& text);
+Model load_model_text(const std::string& file_name, const std::string& text, Overrides overrides = {});
 
 Cluster load_topology(const std::filesystem::path& file);
-Cluster load_topology_text(const std::string& file_name, const std::string& text);
+Cluster load_topology_text(const std::string& file_name, const std::string& text, Overrides overrides = {});
 
 // Forms and parameters are checked against form_table() (sim/domain/kernel_forms.h); parameters are SI afterwards.
 Profile load_profile(const std::filesystem::path& file);
-Profile load_profile_text(const std::string& file_name, const std::string& text);
+Profile load_profile_text(const std::string& file_name, const std::string& text, Overrides overrides = {});
 
 // Tokens per rank, layer and iteration: a CSV with the header `iter,layer,rank,tokens`, whole numbers only. The text
 // may be far larger than a document; what makes rows a trace is in sim/domain/routing.h.

@@ -29,10 +29,11 @@ InputError loaded_from(const InputError& error, std::string_view what, SourceSpa
 // Loads what a reference stands for; its errors say who asked for it.
 template <class T>
 T load_reference(const Reference& reference, Catalog catalog, const char* what, const fs::path& directory,
-                 const SearchPath& path, Inputs& inputs, T (*load)(const std::string&, const std::string&)) {
+                 const SearchPath& path, Inputs& inputs, Overrides overrides,
+                 T (*load)(const std::string&, const std::string&, Overrides)) {
   const fs::path file = resolve(catalog, reference.text, directory, path, reference.where);
   try {
-    return load(display_path(file), read_recorded(file, inputs));
+    return load(display_path(file), read_recorded(file, inputs), overrides);
   } catch (const InputError& error) {
     throw loaded_from(error, what, reference.where);
   }
@@ -124,10 +125,12 @@ Scenario load_scenario(const fs::path& file, const LoadOptions& options) {
   Experiment e = read_experiment(display_path(file), text, options);
   const fs::path directory = file.parent_path();
   const SearchPath path = search_path(directory, options.home);
-  Model model = load_reference(e.model, Catalog::model, "model", directory, path, inputs, load_model_text);
-  Cluster cluster =
-      load_reference(e.topology, Catalog::topology, "cluster", directory, path, inputs, load_topology_text);
-  Profile profile = load_reference(e.profile, Catalog::profile, "profile", directory, path, inputs, load_profile_text);
+  Model model =
+      load_reference(e.model, Catalog::model, "model", directory, path, inputs, options.overrides, load_model_text);
+  Cluster cluster = load_reference(e.topology, Catalog::topology, "cluster", directory, path, inputs, options.overrides,
+                                   load_topology_text);
+  Profile profile = load_reference(e.profile, Catalog::profile, "profile", directory, path, inputs, options.overrides,
+                                   load_profile_text);
   load_trace(e, directory, inputs);
   Scenario s = assemble(e, std::move(model), std::move(cluster), std::move(profile));
   if (options.more_rules)
