@@ -297,3 +297,18 @@ TEST_CASE("load: the inputs of a scenario are recorded with their digests") {
   CHECK(s.inputs[3].first == "tests/golden/errors/library/calib/profiles/toy_gpu/2026-01-01-made-up/profile.yaml");
   for (const auto& [path, digest] : s.inputs) CHECK(digest == sha256_hex(read_file(path)));
 }
+
+TEST_CASE("load: rules of other layers point at the experiment too") {
+  LoadOptions options = test_home();
+  options.more_rules = [](const Scenario& s) -> std::vector<Violation> {
+    return {{"batch.global_batch_size", "refused by " + s.schedule.name, "global_batch_size: 64"}};
+  };
+  try {
+    load_scenario("tests/golden/errors/override_bad_value/experiment.yaml", options);
+    FAIL("accepted");
+  } catch (const InputError& error) {
+    CHECK(error.message() == "refused by 1f1b");
+    CHECK(error.where().line == 9);
+    CHECK(error.notes()[0].text == "nearest legal plan: global_batch_size: 64");
+  }
+}
