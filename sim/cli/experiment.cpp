@@ -9,6 +9,7 @@
 
 #include "sim/base/error.h"
 #include "sim/config/load.h"
+#include "sim/config/plan_yaml.h"
 #include "sim/schedule/table.h"
 
 namespace tessella {
@@ -20,6 +21,19 @@ void add_experiment_flags(CLI::App& command, ExperimentFlags& flags) {
       ->allow_extra_args(false);
   command.add_option("--seed", flags.seed, "seed of routing and jitter");
 }
+
+namespace {
+
+// Swaps in the partition of flags.plan.
+Scenario with_plan(const ExperimentFlags& flags, Scenario scenario) {
+  if (flags.plan.empty()) return scenario;
+  const std::string renew = "tessella plan " + flags.file + " -o " + flags.plan;
+  if (const auto problem = adopt_plan(load_plan(flags.plan), renew, scenario))
+    throw InputError(SourceSpan{flags.plan, 0, 0, 0, {}}, *problem);
+  return scenario;
+}
+
+} // namespace
 
 Scenario load_experiment(const ExperimentFlags& flags) {
   LoadOptions options;
@@ -35,7 +49,7 @@ Scenario load_experiment(const ExperimentFlags& flags) {
   const auto illegal = check_schedule_spec(scenario.schedule, static_cast<std::int32_t>(scenario.parallelism.pp),
                                            static_cast<std::int32_t>(scenario.parallelism.vpp),
                                            static_cast<std::int32_t>(scenario.num_micro_batches()));
-  if (!illegal) return scenario;
+  if (!illegal) return with_plan(flags, std::move(scenario));
   std::vector<Note> notes;
   if (illegal->nearest)
     notes.push_back({std::nullopt, "nearest legal " + illegal->parameter + ": " + std::to_string(*illegal->nearest)});

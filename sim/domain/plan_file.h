@@ -10,6 +10,7 @@
 
 #include "sim/base/units.h"
 #include "sim/domain/plan.h"
+#include "sim/domain/scenario.h"
 #include "sim/domain/schedule.h"
 
 namespace tessella {
@@ -75,5 +76,10 @@ struct PlanFile {
   std::vector<std::pair<std::string, std::string>> inputs; // file -> sha256
   bool operator==(const PlanFile&) const = default;
 };
+
+// Makes the scenario run the plan. What keeps it from that comes back in words, and the scenario stays as it is:
+// another schedule, other numbers of stages or layers, or an input that has changed since the plan was made (its file
+// is named). `renew` is the command that makes the plan anew, for the message.
+std::optional<std::string> adopt_plan(const PlanFile& plan, const std::string& renew, Scenario& scenario);
 
 } // namespace tessella
