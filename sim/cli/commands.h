@@ -11,6 +11,7 @@ namespace tessella {
 void add_run(CLI::App& app, int& code);
 void add_check(CLI::App& app, int& code);
 void add_memory(CLI::App& app, int& code);
+void add_plan(CLI::App& app, int& code);
 void add_list(CLI::App& app, int& code);
 
 } // namespace tessella

@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "sim/base/error.h"
 #include "sim/config/load.h"
+#include "sim/config/plan_yaml.h"
 #include "sim/domain/legality.h"
 #include "sim/schedule/table.h"
 
@@ -37,6 +39,15 @@ std::vector<Violation> schedule_rules(const Scenario& s) {
   return {{"schedule.name", illegal->rule, suggestion, {}}};
 }
 
+// Swaps in the partition of flags.plan.
+Scenario with_plan(const ExperimentFlags& flags, Scenario scenario) {
+  if (flags.plan.empty()) return scenario;
+  const std::string renew = "tessella plan " + flags.file + " -o " + flags.plan;
+  if (const auto problem = adopt_plan(load_plan(flags.plan), renew, scenario))
+    throw InputError(SourceSpan{flags.plan, 0, 0, 0, {}}, *problem);
+  return scenario;
+}
+
 } // namespace
 
 Scenario load_experiment(const ExperimentFlags& flags) {
@@ -50,7 +61,7 @@ Scenario load_experiment(const ExperimentFlags& flags) {
     for (const std::string_view alias : row.aliases) options.schedules.emplace_back(alias);
   }
   options.more_rules = schedule_rules;
-  return load_scenario(flags.file, options);
+  return with_plan(flags, load_scenario(flags.file, options));
 }
 
 bool wants_colour() {

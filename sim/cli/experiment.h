@@ -21,6 +21,7 @@ struct ExperimentFlags {
   std::optional<std::uint64_t> seed;
   std::optional<std::int64_t> steps;
   std::string schedule; // swaps schedule.name
+  std::string plan;     // a plan.yaml whose partition replaces the experiment's
 };
 
 void add_experiment_flags(CLI::App& command, ExperimentFlags& flags);

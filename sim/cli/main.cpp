@@ -19,6 +19,7 @@ int main(int argc, char** argv) {
   add_run(app, code);
   add_check(app, code);
   add_memory(app, code);
+  add_plan(app, code);
   add_list(app, code);
   try {
     app.parse(argc, argv);

@@ -1,0 +1,98 @@
+#include "sim/planner/layer_table.h"
+
+#include "sim/cost/flops.h"
+
+namespace tessella {
+namespace {
+
+PassTimes pass(const std::vector<OpCost>& ops) {
+  PassTimes t;
+  for (const OpCost& op : ops) {
+    if (op.cls == OpClass::compute) t.compute += op.duration;
+    if (op.cls == OpClass::tp || op.cls == OpClass::cp) t.blocking += op.duration;
+    if (op.cls == OpClass::ep) t.exchange += op.duration;
+  }
+  return t;
+}
+
+PieceTimes piece(const OpChain& chain, double flops) {
+  return {pass(chain.forward), pass(chain.backward), pass(chain.wgrad), flops};
+}
+
+} // namespace
+
+PassTimes& PassTimes::operator+=(const PassTimes& o) {
+  compute += o.compute;
+  blocking += o.blocking;
+  exchange += o.exchange;
+  return *this;
+}
+
+PassTimes& PassTimes::operator-=(const PassTimes& o) {
+  compute -= o.compute;
+  blocking -= o.blocking;
+  exchange -= o.exchange;
+  return *this;
+}
+
+PassTimes PieceTimes::backward() const {
+  PassTimes sum = input_grad;
+  return sum += weight_grad;
+}
+
+LayerTimes PieceTimes::layer_times() const {
+  PassTimes sum = backward();
+  sum += forward;
+  return {sum.compute, sum.exchange, sum.blocking};
+}
+
+PieceTimes& PieceTimes::operator+=(const PieceTimes& o) {
+  forward += o.forward;
+  input_grad += o.input_grad;
+  weight_grad += o.weight_grad;
+  flops += o.flops;
+  return *this;
+}
+
+PieceTimes& PieceTimes::operator-=(const PieceTimes& o) {
+  forward -= o.forward;
+  input_grad -= o.input_grad;
+  weight_grad -= o.weight_grad;
+  flops -= o.flops;
+  return *this;
+}
+
+LayerTable::LayerTable(const Scenario& scenario, const ModelOps& ops) : upto_(1) {
+  const Model& model = scenario.model;
+  const auto flops = [&](const LayerKind& kind) {
+    return layer_flops_per_token(model.hidden_size, kind, scenario.batch.seq_length, scenario.flops_convention).total();
+  };
+  std::vector<PieceTimes> kinds;
+  for (std::size_t k = 0; k < model.kinds.size(); ++k) kinds.push_back(piece(ops.kinds[k], flops(model.kinds[k])));
+  for (const std::int32_t kind : model.layers) {
+    PieceTimes next = upto_.back();
+    upto_.push_back(next += kinds[static_cast<std::size_t>(kind)]);
+  }
+  const FlopsBreakdown all = model_flops_per_token(model, scenario.batch.seq_length, scenario.flops_convention);
+  const double logits = all.logits / static_cast<double>(1 + model.mtp_num_layers);
+  embedding_ = piece(ops.embedding, 0.0);
+  head_ = piece(ops.head, logits);
+  if (model.mtp_num_layers == 0) return;
+  mtp_ = piece(ops.mtp_extra, logits + all.mtp / static_cast<double>(model.mtp_num_layers));
+  mtp_ += kinds[static_cast<std::size_t>(model.mtp_kind)];
+}
+
+PieceTimes LayerTable::layers(std::int32_t first, std::int32_t end) const {
+  PieceTimes sum = upto_[static_cast<std::size_t>(end)];
+  return sum -= upto_[static_cast<std::size_t>(first)];
+}
+
+PieceTimes LayerTable::stage(const StageContent& content) const {
+  PieceTimes sum = layers(content.first_layer, content.first_layer + content.num_layers);
+  if (content.embedding) sum += embedding_;
+  for (std::int32_t m = 0; m < content.mtp_layers; ++m) sum += mtp_;
+  if (content.loss) sum += head_;
+  return sum;
+}
+
+} // namespace tessella
