@@ -16,6 +16,7 @@ struct FitRun {
   double log_ratio = 0.0;          // log(measured / predicted with neutral factors)
   std::vector<double> sensitivity; // d log(predicted) / d log(factor)
   double weight = 1.0;
+  bool of_moe = false;
 };
 
 // Neutral factors when there is nothing to fit.

@@ -15,6 +15,7 @@ struct FactorInfo {
   const char* name;
   const char* meaning;
   double spread; // what we expect beforehand: the standard deviation of log(value) around log(1)
+  bool of_moe;   // fitted on MoE runs, after the others are on dense ones
 };
 
 std::span<const FactorInfo> factor_table();

@@ -9,10 +9,9 @@
 //             else as even as possible, counted so (MTP layers count as one)
 //   schedule  1f1b, interleaved when vpp > 1; combined 1F1B when `overlap` names EP, A2A or 1F1B
 //   sharding  distributed optimizer with both of its collectives overlapped; FSDP is taken for that
-//   recompute when empty: the first of none; layernorm and moe_act; those with mla_up_proj and mlp; those with moe;
-//   full
-//             that fits into memory, or none when nothing does
+//   recompute none
 //   dispatcher all-to-all; "DeepEP" in any variant is DeepEP, HybridEP is HybridEP
+//   host      100 us per kernel of a MoE layer (no pass over one is shorter), half of that with CUDA graphs
 //   routing   balanced, unless the text says "natural": preset `natural`, seed 1
 #pragma once
 

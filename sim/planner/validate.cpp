@@ -56,6 +56,16 @@ ValidationRow row_of(const MeasuredRun& run) {
   return row;
 }
 
+// Factors are shared by one generation of GPUs.
+std::string hardware(const ValidationRow& row) {
+  return is_hopper(row.gpu) ? "hopper" : row.gpu;
+}
+
+// A card whose profile is computed from another's tells nothing about that one's factors.
+bool is_derived(const Scenario& s) {
+  return s.profile.name.find("HBM2e") != std::string::npos;
+}
+
 std::string set_up(Work& work, const ValidationInput& input, ValidationRow& row) {
   const MeasuredRun& run = *work.run;
   const auto gpu = profile_gpu(run.gpu);
@@ -80,10 +90,13 @@ void probe(Unique& u) {
   try {
     u.raw_s = step_seconds(*u.scenario, neutral_factors());
     u.model_flops = model_flops(u.scenario->model, u.scenario->batch, u.scenario->flops_convention).count;
+    const bool moe = u.scenario->model.has_moe();
+    u.sensitivity.assign(factor_table().size(), 0.0);
     for (std::size_t k = 0; k < factor_table().size(); ++k) {
+      if (factor_table()[k].of_moe && !moe) continue;
       Factors f = neutral_factors();
       f[k] = kProbe;
-      u.sensitivity.push_back(std::log(step_seconds(*u.scenario, f) / u.raw_s) / std::log(kProbe));
+      u.sensitivity[k] = std::log(step_seconds(*u.scenario, f) / u.raw_s) / std::log(kProbe);
     }
   } catch (const NotCovered& e) {
     u.problem = fmt::format("the profile lacks {}", e.missing().front());
@@ -146,10 +159,10 @@ class Validation {
     for (const JudgedRun& j : judged_) cells[cell(*j.row)] += 1.0;
     std::vector<FitRun> runs;
     for (const JudgedRun& j : judged_) {
-      if (j.row->group == group || (is_hopper(j.row->gpu) ? "hopper" : j.row->gpu) != gpu_class) continue;
+      if (j.row->group == group || hardware(*j.row) != gpu_class || is_derived(*j.scenario)) continue;
       const auto i = static_cast<std::size_t>(j.row - report_.rows.data());
       runs.push_back({std::log(j.row->measured_s / j.row->raw_s), unique_[work_[i].unique].sensitivity,
-                      1.0 / std::sqrt(cells[cell(*j.row)])});
+                      1.0 / cells[cell(*j.row)], j.row->kind == "moe"});
     }
     return fit_factors(runs);
   }
@@ -159,8 +172,7 @@ class Validation {
   void fit_and_predict() {
     std::map<std::pair<std::string, std::string>, Factors> fitted; // (GPU class, group)
     for (const JudgedRun& j : judged_) {
-      const std::string gpu_class = is_hopper(j.row->gpu) ? "hopper" : j.row->gpu;
-      fitted.try_emplace({gpu_class, j.row->group}, Factors{});
+      fitted.try_emplace({hardware(*j.row), j.row->group}, Factors{});
     }
     for (auto& [key, factors] : fitted) factors = fitted_without(key.second, key.first);
     // One simulation per (scenario, set of factors).
