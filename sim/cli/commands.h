@@ -13,5 +13,6 @@ void add_check(CLI::App& app, int& code);
 void add_memory(CLI::App& app, int& code);
 void add_plan(CLI::App& app, int& code);
 void add_list(CLI::App& app, int& code);
+void add_validate(CLI::App& app, int& code);
 
 } // namespace tessella

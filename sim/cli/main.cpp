@@ -21,6 +21,7 @@ int main(int argc, char** argv) {
   add_memory(app, code);
   add_plan(app, code);
   add_list(app, code);
+  add_validate(app, code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

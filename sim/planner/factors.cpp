@@ -1,0 +1,86 @@
+#include "sim/planner/factors.h"
+
+#include <array>
+#include <string_view>
+
+#include "sim/base/check.h"
+
+namespace tessella {
+namespace {
+
+enum Which : std::size_t {
+  dense_bf16,
+  dense_fp8,
+  attention,
+  streams,
+  scale_up,
+  fabric,
+  experts,
+  routing,
+  exchange,
+  host,
+  count
+};
+
+constexpr std::array<FactorInfo, count> kTable = {{
+    {"dense_bf16", "time of BF16 GEMMs: sustained clock, layouts and epilogues against the table's short bursts", 0.06,
+     false},
+    {"dense_fp8", "the same of FP8 GEMMs, scaling included", 0.08, false},
+    {"attention", "time of attention kernels: library version and determinism", 0.08, false},
+    {"streams", "time of bandwidth-bound kernels: what is fused and what is not", 0.25, false},
+    {"scale_up", "time of TP and CP collectives inside a node: how much of them GEMMs hide", 0.3, false},
+    {"fabric", "time of collectives between nodes: network software and its tuning", 0.2, false},
+    {"experts", "time of grouped GEMMs: the training library against the table's fused inference kernel", 0.15, true},
+    {"routing", "time of router, permutation and un-permutation: unfused in training", 0.4, true},
+    {"exchange", "time of expert dispatch and combine: waiting for peers, SMs taken from compute", 0.25, true},
+    {"host", "CPU time to issue one kernel of a MoE layer in eager mode", 0.4, true},
+}};
+
+bool starts(std::string_view text, std::string_view with) {
+  return text.substr(0, with.size()) == with;
+}
+
+// Which factor an entry belongs to; count for none.
+std::size_t factor_of(const ProfileEntry& e) {
+  const std::string_view op = e.op;
+  if (starts(op, "grouped_gemm")) return experts;
+  if (starts(op, "gemm")) return starts(e.dtype, "fp8") ? dense_fp8 : dense_bf16;
+  if (starts(op, "attention") || starts(op, "gdn")) return attention;
+  if (op == "host_moe") return host;
+  if (op == "router" || op == "permute" || op == "unpermute") return routing;
+  if (starts(op, "dispatch") || starts(op, "combine")) return exchange;
+  if (e.form == "collective") return e.tier == "fabric" ? fabric : scale_up;
+  if (e.form == "stream") return streams;
+  return count;
+}
+
+// Multiplies the duration the entry yields: latencies grow, rates shrink.
+void stretch(ProfileEntry& e, double factor) {
+  for (auto& [key, value] : e.params) {
+    const bool rate = key == "peak" || key == "hbm" || key == "bandwidth" || key == "efficiency";
+    const bool time =
+        key == "launch" || key == "latency" || key == "latency_per_rank" || key == "seconds" || key == "chunk_latency";
+    if (rate) value /= factor;
+    if (time) value *= factor;
+  }
+}
+
+} // namespace
+
+std::span<const FactorInfo> factor_table() {
+  return kTable;
+}
+
+Factors neutral_factors() {
+  return Factors(kTable.size(), 1.0);
+}
+
+Profile with_factors(const Profile& profile, const Factors& factors) {
+  TSL_CHECK_OP(factors.size(), ==, kTable.size());
+  Profile p = profile;
+  for (ProfileEntry& e : p.entries)
+    if (const std::size_t i = factor_of(e); i < count && factors[i] != 1.0) stretch(e, factors[i]);
+  return p;
+}
+
+} // namespace tessella

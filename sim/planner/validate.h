@@ -1,0 +1,34 @@
+// Predicts measured runs from what their rows state, and says how far off.
+//
+// Three predictions per row: raw (no factor), the judged one (global factors fitted on the rows of the other groups),
+// and the naive one (the others' median FLOP rate). A row that cannot be modelled is reported with its reason.
+// Intervals: see validation_interval.h.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+
+#include "sim/domain/measured_run.h"
+#include "sim/domain/model.h"
+#include "sim/domain/profile.h"
+#include "sim/domain/validation.h"
+#include "sim/planner/factors.h"
+
+namespace tessella {
+
+struct ValidationInput {
+  std::span<const MeasuredRun> runs;
+  std::map<std::string, Model> models;         // by the rows' names
+  std::map<std::string, std::string> no_model; // by the rows' names: why there is none
+  std::map<std::string, Profile> profiles;     // by GPU (profile_gpu)
+};
+
+// Runs task(0) .. task(n - 1) in any order, on as many threads as it likes.
+using ForEach = std::function<void(std::size_t n, const std::function<void(std::size_t)>& task)>;
+
+// Results do not depend on the threads behind `each`. Runs that are alike are simulated once.
+ValidationReport validate(const ValidationInput& input, const ForEach& each);
+
+} // namespace tessella
