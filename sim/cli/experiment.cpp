@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "sim/base/error.h"
 #include "sim/config/load.h"
 #include "sim/schedule/table.h"
 
@@ -21,25 +20,43 @@ void add_experiment_flags(CLI::App& command, ExperimentFlags& flags) {
   command.add_option("--seed", flags.seed, "seed of routing and jitter");
 }
 
-Scenario load_experiment(const ExperimentFlags& flags) {
+namespace {
+
+std::string section_of(const std::string& parameter) {
+  if (parameter == "num_micro_batches") return "batch.global_batch_size";
+  if (parameter.starts_with("microbatch_group") || parameter.starts_with("overlap")) return "schedule." + parameter;
+  return "parallelism." + parameter;
+}
+
+std::vector<Violation> schedule_violations(const Scenario& s) {
+  const auto illegal = check_schedule_spec(s.schedule, static_cast<std::int32_t>(s.parallelism.pp),
+                                           static_cast<std::int32_t>(s.parallelism.vpp),
+                                           static_cast<std::int32_t>(s.num_micro_batches()));
+  if (!illegal) return {};
+  const std::string suggestion =
+      illegal->nearest ? illegal->parameter + ": " + std::to_string(*illegal->nearest) : std::string();
+  return {{section_of(illegal->parameter), illegal->rule, suggestion}};
+}
+
+} // namespace
+
+LoadOptions experiment_rules() {
   LoadOptions options;
-  options.overrides = flags.overrides;
-  if (!flags.schedule.empty()) options.overrides.push_back("schedule.name=" + flags.schedule);
-  options.seed = flags.seed;
-  options.steps = flags.steps;
   for (const ScheduleInfo& row : schedule_table()) {
     options.schedules.emplace_back(row.name);
     for (const std::string_view alias : row.aliases) options.schedules.emplace_back(alias);
   }
-  Scenario scenario = load_scenario(flags.file, options);
-  const auto illegal = check_schedule_spec(scenario.schedule, static_cast<std::int32_t>(scenario.parallelism.pp),
-                                           static_cast<std::int32_t>(scenario.parallelism.vpp),
-                                           static_cast<std::int32_t>(scenario.num_micro_batches()));
-  if (!illegal) return scenario;
-  std::vector<Note> notes;
-  if (illegal->nearest)
-    notes.push_back({std::nullopt, "nearest legal " + illegal->parameter + ": " + std::to_string(*illegal->nearest)});
-  throw InputError(SourceSpan{flags.file, 0, 0, 0, {}}, illegal->rule, notes);
+  options.more_rules = schedule_violations;
+  return options;
+}
+
+Scenario load_experiment(const ExperimentFlags& flags) {
+  LoadOptions options = experiment_rules();
+  options.overrides = flags.overrides;
+  if (!flags.schedule.empty()) options.overrides.push_back("schedule.name=" + flags.schedule);
+  options.seed = flags.seed;
+  options.steps = flags.steps;
+  return load_scenario(flags.file, options);
 }
 
 bool wants_colour() {

@@ -19,6 +19,8 @@ int main(int argc, char** argv) {
   add_run(app, code);
   add_check(app, code);
   add_memory(app, code);
+  add_sweep(app, code);
+  add_merge(app, code);
   add_list(app, code);
   try {
     app.parse(argc, argv);
