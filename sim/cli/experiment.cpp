@@ -8,13 +8,17 @@
 #include <cstdlib>
 
 #include "sim/config/load.h"
+#include "sim/domain/legality.h"
 #include "sim/schedule/table.h"
 
 namespace tessella {
 
 void add_experiment_flags(CLI::App& command, ExperimentFlags& flags) {
   command.add_option("experiment", flags.file, "the experiment.yaml")->required()->type_name("EXP.yaml");
-  command.add_option("--set", flags.overrides, "override a value, e.g. --set parallelism.ep=64 (repeatable)")
+  command
+      .add_option(
+          "--set", flags.overrides,
+          "override a value, e.g. --set parallelism.ep=64, --set 'topology.node.nic.bandwidth=25 GB/s' (repeatable)")
       ->type_name("a.b=v")
       ->allow_extra_args(false);
   command.add_option("--seed", flags.seed, "seed of routing and jitter");
@@ -22,20 +26,15 @@ void add_experiment_flags(CLI::App& command, ExperimentFlags& flags) {
 
 namespace {
 
-std::string section_of(const std::string& parameter) {
-  if (parameter == "num_micro_batches") return "batch.global_batch_size";
-  if (parameter.starts_with("microbatch_group") || parameter.starts_with("overlap")) return "schedule." + parameter;
-  return "parallelism." + parameter;
-}
-
-std::vector<Violation> schedule_violations(const Scenario& s) {
+// What the schedule table says of a scenario that is legal otherwise.
+std::vector<Violation> schedule_rules(const Scenario& s) {
   const auto illegal = check_schedule_spec(s.schedule, static_cast<std::int32_t>(s.parallelism.pp),
                                            static_cast<std::int32_t>(s.parallelism.vpp),
                                            static_cast<std::int32_t>(s.num_micro_batches()));
   if (!illegal) return {};
-  const std::string suggestion =
-      illegal->nearest ? illegal->parameter + ": " + std::to_string(*illegal->nearest) : std::string();
-  return {{section_of(illegal->parameter), illegal->rule, suggestion}};
+  std::string suggestion;
+  if (illegal->nearest) suggestion = illegal->parameter + ": " + std::to_string(*illegal->nearest);
+  return {{"schedule.name", illegal->rule, suggestion, {}}};
 }
 
 } // namespace
@@ -46,7 +45,7 @@ LoadOptions experiment_rules() {
     options.schedules.emplace_back(row.name);
     for (const std::string_view alias : row.aliases) options.schedules.emplace_back(alias);
   }
-  options.more_rules = schedule_violations;
+  options.more_rules = schedule_rules;
   return options;
 }
 

@@ -21,6 +21,7 @@ int main(int argc, char** argv) {
   add_memory(app, code);
   add_sweep(app, code);
   add_merge(app, code);
+  add_compare(app, code);
   add_list(app, code);
   try {
     app.parse(argc, argv);

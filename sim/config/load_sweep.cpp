@@ -3,13 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <memory>
 #include <optional>
 
-#include "sim/config/document.h"
 #include "sim/config/flow_map.h"
 #include "sim/config/load.h"
 #include "sim/config/message.h"
+#include "sim/config/node.h"
 #include "sim/config/quantity.h"
+#include "sim/config/reader.h"
 
 namespace tessella {
 namespace {
@@ -207,7 +210,10 @@ SweepSpec read_sweep(const Node& root, Problems& problems) {
 } // namespace
 
 SweepSpec load_sweep_text(const std::string& file_name, const std::string& text) {
-  auto spec = read_document<SweepSpec>(file_name, text, read_sweep);
+  const Node root = parse_document(std::make_shared<const Source>(Source::file(file_name, text)));
+  Problems problems;
+  SweepSpec spec = read_sweep(root, problems);
+  problems.throw_if_any();
   spec.experiment = (std::filesystem::path(file_name).parent_path() / spec.experiment).lexically_normal().string();
   return spec;
 }

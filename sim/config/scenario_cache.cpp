@@ -1,6 +1,8 @@
 #include "sim/config/scenario_cache.h"
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <utility>
 
 #include "sim/base/error.h"
@@ -12,8 +14,24 @@ namespace {
 
 // Overrides that can change which files are read.
 bool may_change_files(const std::string& override_text) {
-  return override_text.starts_with("model") || override_text.starts_with("cluster") ||
+  return override_text.starts_with("model=") || override_text.starts_with("cluster") ||
          override_text.starts_with("routing");
+}
+
+// Overrides that reach into a file (--set model.vocab_size=...): such a file is another one for every scenario.
+bool reaches_into_file(const std::string& override_text) {
+  return override_text.starts_with("model.") || override_text.starts_with("topology.") ||
+         override_text.starts_with("profile.");
+}
+
+// A trace may be far larger than a document.
+std::string sha256_of_stream(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  Sha256 hash;
+  std::string buffer(1 << 16, '\0');
+  while (in.read(buffer.data(), static_cast<std::streamsize>(buffer.size())) || in.gcount() > 0)
+    hash.update(std::string_view(buffer).substr(0, static_cast<std::size_t>(in.gcount())));
+  return hash.hex();
 }
 
 } // namespace
@@ -29,31 +47,25 @@ LoadOptions ScenarioCache::with(const std::vector<std::string>& overrides) const
 }
 
 template <class T>
-std::shared_ptr<const ScenarioCache::Parsed<T>>
-ScenarioCache::get(Files<T>& files, const Reference& reference, Catalog catalog, const char* what,
-                   T (*parse)(const std::string&, const std::string&)) const {
+std::shared_ptr<const ScenarioCache::Parsed<T>> ScenarioCache::get(Files<T>& files, const Reference& reference,
+                                                                   Catalog catalog,
+                                                                   T (*read)(const std::filesystem::path&)) const {
   const std::filesystem::path file = resolve(catalog, reference.text, file_.parent_path(), path_, reference.where);
   const std::lock_guard lock(mutex_);
   auto& parsed = files[file];
-  if (parsed) return parsed;
-  try {
-    const std::string text = read_file(file);
-    parsed = std::make_shared<const Parsed<T>>(Parsed<T>{sha256_hex(text), parse(display_path(file), text)});
-  } catch (const InputError& error) {
-    SourceSpan from = reference.where;
-    from.length = 0;
-    throw error.with_note({from, std::string(what) + " loaded from here"});
-  }
+  if (!parsed) parsed = std::make_shared<const Parsed<T>>(Parsed<T>{sha256_hex(read_file(file)), read(file)});
   return parsed;
 }
 
 Scenario ScenarioCache::load(const std::vector<std::string>& overrides) const {
   const LoadOptions options = with(overrides);
+  if (std::any_of(options.overrides.begin(), options.overrides.end(), reaches_into_file))
+    return load_scenario(file_, options);
   const Experiment e = read_experiment(display_path(file_), text_, options);
   if (e.draft.routing.kind == RoutingKind::trace) return load_scenario(file_, options);
-  const auto model = get(models_, e.model, Catalog::model, "model", load_model_text);
-  const auto cluster = get(topologies_, e.topology, Catalog::topology, "cluster", load_topology_text);
-  const auto profile = get(profiles_, e.profile, Catalog::profile, "profile", load_profile_text);
+  const auto model = get(models_, e.model, Catalog::model, load_model);
+  const auto cluster = get(topologies_, e.topology, Catalog::topology, load_topology);
+  const auto profile = get(profiles_, e.profile, Catalog::profile, load_profile);
   Scenario s = assemble(e, model->value, cluster->value, profile->value);
   if (!options.more_rules) return s;
   const std::vector<Violation> violations = options.more_rules(s);
@@ -65,11 +77,11 @@ std::string ScenarioCache::digest_of_references(const std::vector<std::string>& 
   std::string out;
   try {
     const Experiment e = read_experiment(display_path(file_), text_, with(overrides));
-    out += get(models_, e.model, Catalog::model, "model", load_model_text)->sha256;
-    out += get(topologies_, e.topology, Catalog::topology, "cluster", load_topology_text)->sha256;
-    out += get(profiles_, e.profile, Catalog::profile, "profile", load_profile_text)->sha256;
+    out += get(models_, e.model, Catalog::model, load_model)->sha256;
+    out += get(topologies_, e.topology, Catalog::topology, load_topology)->sha256;
+    out += get(profiles_, e.profile, Catalog::profile, load_profile)->sha256;
     if (e.draft.routing.kind == RoutingKind::trace)
-      for (const auto& [file, sha256] : load_scenario(file_, with(overrides)).inputs) out += sha256;
+      out += sha256_of_stream(file_.parent_path() / e.draft.routing.trace_file);
   } catch (const InputError&) { // the scenario is wrong; its overrides alone tell it apart
   }
   return out;

@@ -1,5 +1,6 @@
 // Many scenarios from one experiment: only overrides change, so each file is read, parsed and hashed once. Safe to use
-// from several threads; files that change while it lives are not read again.
+// from several threads; files that change while it lives are not read again. Scenarios that change a file's content by
+// an override, or route by a trace, are loaded afresh.
 #pragma once
 
 #include <filesystem>
@@ -19,7 +20,7 @@ class ScenarioCache {
   // options.overrides come before those of a scenario. Throws InputError when the experiment cannot be read.
   ScenarioCache(const std::filesystem::path& experiment, LoadOptions options);
 
-  // As load_scenario() with these overrides.
+  // As load_scenario() with these overrides; `inputs` stays empty.
   Scenario load(const std::vector<std::string>& overrides) const;
   // SHA-256 of everything a scenario's answer depends on but the program: the text of the experiment and of the files
   // it refers to, and the overrides in their order. Needs no legal scenario: what cannot be read counts as absent.
@@ -36,8 +37,8 @@ class ScenarioCache {
 
   LoadOptions with(const std::vector<std::string>& overrides) const;
   template <class T>
-  std::shared_ptr<const Parsed<T>> get(Files<T>& files, const Reference& reference, Catalog catalog, const char* what,
-                                       T (*parse)(const std::string&, const std::string&)) const;
+  std::shared_ptr<const Parsed<T>> get(Files<T>& files, const Reference& reference, Catalog catalog,
+                                       T (*read)(const std::filesystem::path&)) const;
   std::string digest_of_references(const std::vector<std::string>& overrides) const;
 
   std::filesystem::path file_;
