@@ -14,5 +14,8 @@ void add_memory(CLI::App& app, int& code);
 void add_plan(CLI::App& app, int& code);
 void add_list(CLI::App& app, int& code);
 void add_validate(CLI::App& app, int& code);
+void add_sweep(CLI::App& app, int& code);
+void add_merge(CLI::App& app, int& code);
+void add_compare(CLI::App& app, int& code);
 
 } // namespace tessella

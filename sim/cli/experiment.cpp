@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "sim/base/error.h"
 #include "sim/config/load.h"
 #include "sim/config/plan_yaml.h"
 #include "sim/domain/legality.h"
@@ -50,17 +49,22 @@ Scenario with_plan(const ExperimentFlags& flags, Scenario scenario) {
 
 } // namespace
 
-Scenario load_experiment(const ExperimentFlags& flags) {
+LoadOptions experiment_rules() {
   LoadOptions options;
-  options.overrides = flags.overrides;
-  if (!flags.schedule.empty()) options.overrides.push_back("schedule.name=" + flags.schedule);
-  options.seed = flags.seed;
-  options.steps = flags.steps;
   for (const ScheduleInfo& row : schedule_table()) {
     options.schedules.emplace_back(row.name);
     for (const std::string_view alias : row.aliases) options.schedules.emplace_back(alias);
   }
   options.more_rules = schedule_rules;
+  return options;
+}
+
+Scenario load_experiment(const ExperimentFlags& flags) {
+  LoadOptions options = experiment_rules();
+  options.overrides = flags.overrides;
+  if (!flags.schedule.empty()) options.overrides.push_back("schedule.name=" + flags.schedule);
+  options.seed = flags.seed;
+  options.steps = flags.steps;
   return with_plan(flags, load_scenario(flags.file, options));
 }
 

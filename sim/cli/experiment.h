@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/config/load.h"
 #include "sim/domain/scenario.h"
 #include "sim/domain/schedule.h"
 
@@ -25,6 +26,9 @@ struct ExperimentFlags {
 };
 
 void add_experiment_flags(CLI::App& command, ExperimentFlags& flags);
+
+// What every loader of experiments must know: names and rules of the schedule table.
+LoadOptions experiment_rules();
 
 // Loads, checks every rule, including those of the schedule. Errors: InputError.
 Scenario load_experiment(const ExperimentFlags& flags);

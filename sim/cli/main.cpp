@@ -20,6 +20,9 @@ int main(int argc, char** argv) {
   add_check(app, code);
   add_memory(app, code);
   add_plan(app, code);
+  add_sweep(app, code);
+  add_merge(app, code);
+  add_compare(app, code);
   add_list(app, code);
   add_validate(app, code);
   try {
