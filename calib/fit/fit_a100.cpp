@@ -86,9 +86,26 @@ std::int64_t value_of(const Table& t, std::size_t row, const std::string& name) 
   return value;
 }
 
+ProfileEntry attention_start(const Report& report, bool forward) {
+  const GpuSpec& spec = report.gpu().spec;
+  ProfileEntry e{
+      forward ? "attention_fwd" : "attention_bwd", "bf16", "", "attention_rate", {}, Provenance::derived, "", {}};
+  e.params = {{"peak", 0.7 * spec.bf16_peak.flops_per_second},
+              {"launch", kLaunch},
+              {"hbm", 0.85 * spec.hbm.bytes_per_second},
+              {"sms", static_cast<double>(spec.sms)},
+              {"qk_matmuls", forward ? 1.0 : 3.0},
+              {"v_matmuls", forward ? 1.0 : 2.0},
+              {"kv_half", forward ? 350.0 : 660.0},
+              {"dim_half", forward ? 55.0 : 39.0},
+              {"bytes_factor", forward ? 1.0 : 3.0}};
+  e.source = "fit of simumax_op_efficiency.csv (" + report.gpu().table_name +
+             ", 4096 tokens), kv_half and dim_half of h100_sxm; " + report.gpu().compute_note;
+  return e;
+}
+
 void fit_attention_pass(Report& report, bool forward) {
   const Table t = report.table("simumax_op_efficiency.csv");
-  const GpuSpec& spec = report.gpu().spec;
   FitProblem p;
   std::vector<AttentionShape> shapes;
   for (std::size_t i = 0; i < t.rows(); ++i) {
@@ -111,20 +128,8 @@ void fit_attention_pass(Report& report, bool forward) {
         {t.text(i, "key"), fmt::format("heads={}", s.heads), flops / (t.positive(i, "eff_tflops") * 1e12)});
     shapes.push_back(s);
   }
-  p.start = {
-      forward ? "attention_fwd" : "attention_bwd", "bf16", "", "attention_rate", {}, Provenance::derived, "", {}};
+  p.start = attention_start(report, forward);
   p.about = p.start.op + " bf16";
-  p.start.params = {{"peak", 0.7 * spec.bf16_peak.flops_per_second},
-                    {"launch", kLaunch},
-                    {"hbm", 0.85 * spec.hbm.bytes_per_second},
-                    {"sms", static_cast<double>(spec.sms)},
-                    {"qk_matmuls", forward ? 1.0 : 3.0},
-                    {"v_matmuls", forward ? 1.0 : 2.0},
-                    {"kv_half", forward ? 350.0 : 660.0},
-                    {"dim_half", forward ? 55.0 : 39.0},
-                    {"bytes_factor", forward ? 1.0 : 3.0}};
-  p.start.source = "fit of simumax_op_efficiency.csv (" + report.gpu().table_name +
-                   ", 4096 tokens), kv_half and dim_half of h100_sxm; " + report.gpu().compute_note;
   p.free = {"peak"};
   p.predict = [shapes](const ProfileEntry& entry, std::size_t i) { return attention_seconds(entry, shapes[i]); };
   report.add(fit(p));

@@ -39,13 +39,14 @@ double busbw_bytes(const std::string& op, double size, double n) {
   return size * (n - 1.0) / n * (op == "all_reduce" ? 2.0 : 1.0);
 }
 
-// One row per (ranks, size): the median over NCCL versions, data types and repetitions.
+// One row per (ranks, size): the median over NCCL versions and repetitions.
 std::vector<CollectiveRow> read_node(const Report& report, const std::string& op, Bandwidth link) {
   const Table t = report.table("aic_nccl.csv.gz");
   const std::string table_op = op == "all_to_all" ? "alltoall" : op;
   std::map<std::pair<std::int64_t, std::int64_t>, std::vector<double>> times;
   for (std::size_t i = 0; i < t.rows(); ++i) {
     if (t.text(i, "gpu") != report.gpu().nccl_name || t.text(i, "op") != table_op) continue;
+    if (t.text(i, "dtype") != "half") continue; // integers cannot use in-switch reduction, and nobody trains in them
     const double seconds = t.positive(i, "latency_us") * 1e-6;
     const std::int64_t ranks = t.whole(i, "ranks");
     const std::int64_t size = t.whole(i, "size_bytes");

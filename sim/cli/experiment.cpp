@@ -7,19 +7,37 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "sim/base/error.h"
 #include "sim/config/load.h"
+#include "sim/domain/legality.h"
 #include "sim/schedule/table.h"
 
 namespace tessella {
 
 void add_experiment_flags(CLI::App& command, ExperimentFlags& flags) {
   command.add_option("experiment", flags.file, "the experiment.yaml")->required()->type_name("EXP.yaml");
-  command.add_option("--set", flags.overrides, "override a value, e.g. --set parallelism.ep=64 (repeatable)")
+  command
+      .add_option(
+          "--set", flags.overrides,
+          "override a value, e.g. --set parallelism.ep=64, --set 'topology.node.nic.bandwidth=25 GB/s' (repeatable)")
       ->type_name("a.b=v")
       ->allow_extra_args(false);
   command.add_option("--seed", flags.seed, "seed of routing and jitter");
 }
+
+namespace {
+
+// What the schedule table says of a scenario that is legal otherwise.
+std::vector<Violation> schedule_rules(const Scenario& s) {
+  const auto illegal = check_schedule_spec(s.schedule, static_cast<std::int32_t>(s.parallelism.pp),
+                                           static_cast<std::int32_t>(s.parallelism.vpp),
+                                           static_cast<std::int32_t>(s.num_micro_batches()));
+  if (!illegal) return {};
+  std::string suggestion;
+  if (illegal->nearest) suggestion = illegal->parameter + ": " + std::to_string(*illegal->nearest);
+  return {{"schedule.name", illegal->rule, suggestion, {}}};
+}
+
+} // namespace
 
 Scenario load_experiment(const ExperimentFlags& flags) {
   LoadOptions options;
@@ -31,15 +49,8 @@ Scenario load_experiment(const ExperimentFlags& flags) {
     options.schedules.emplace_back(row.name);
     for (const std::string_view alias : row.aliases) options.schedules.emplace_back(alias);
   }
-  Scenario scenario = load_scenario(flags.file, options);
-  const auto illegal = check_schedule_spec(scenario.schedule, static_cast<std::int32_t>(scenario.parallelism.pp),
-                                           static_cast<std::int32_t>(scenario.parallelism.vpp),
-                                           static_cast<std::int32_t>(scenario.num_micro_batches()));
-  if (!illegal) return scenario;
-  std::vector<Note> notes;
-  if (illegal->nearest)
-    notes.push_back({std::nullopt, "nearest legal " + illegal->parameter + ": " + std::to_string(*illegal->nearest)});
-  throw InputError(SourceSpan{flags.file, 0, 0, 0, {}}, illegal->rule, notes);
+  options.more_rules = schedule_rules;
+  return load_scenario(flags.file, options);
 }
 
 bool wants_colour() {

@@ -4,7 +4,11 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <functional>
+#include <iterator>
 #include <limits>
+#include <numeric>
+#include <vector>
 
 #include "sim/base/check.h"
 #include "sim/domain/kernel_forms.h"
@@ -115,25 +119,28 @@ double grouped_gemm_seconds(const ProfileEntry& entry, std::span<const std::int6
 
 double grouped_wgrad_seconds(const ProfileEntry& entry, std::span<const std::int64_t> tokens, const GemmShape& shape,
                              std::int64_t sms) {
-  double depth_total = 0.0;
-  double active = 0.0;
+  std::vector<std::int64_t> depths; // of active experts, deepest first, as a scheduler that balances would run them
+  std::copy_if(tokens.begin(), tokens.end(), std::back_inserter(depths), [](std::int64_t t) { return t > 0; });
+  if (depths.empty() || shape.m <= 0 || shape.n <= 0) return 0.0;
+  std::sort(depths.begin(), depths.end(), std::greater<>());
   const GemmParams p = read(entry);
-  for (const std::int64_t t : tokens) {
-    if (t <= 0) continue;
-    depth_total += static_cast<double>(t) + p.k_half;
-    active += 1.0;
-  }
-  if (active <= 0.0 || shape.m <= 0 || shape.n <= 0) return 0.0;
   const double m = static_cast<double>(shape.m);
   const double n = static_cast<double>(shape.n);
-  const double tokens_total = depth_total - active * p.k_half;
   const double compute = compute_seconds(p, sms, [&](std::int64_t rows, std::int64_t columns, std::int64_t available) {
-    // Every expert has the same tiles, only of different depth: the mean depth in whole waves.
+    // A wave lasts as long as its deepest tile, the first of it. Waves start at tiles 0, available, 2 available, ...
     const std::int64_t per_expert = ceil_div(shape.m, rows) * ceil_div(shape.n, columns);
-    const double waves = std::ceil(static_cast<double>(per_expert) * active / static_cast<double>(available));
-    return waves * depth_total / active;
+    double steps = 0.0;
+    std::int64_t first = 0;
+    for (const std::int64_t depth : depths) {
+      const std::int64_t starts = ceil_div(first + per_expert, available) - ceil_div(first, available);
+      steps += static_cast<double>(starts) * (static_cast<double>(depth) + p.k_half);
+      first += per_expert;
+    }
+    return steps;
   });
-  const double bytes = shape.in_bytes * tokens_total * (m + n) + shape.out_bytes * active * m * n;
+  const double depth_total = static_cast<double>(std::accumulate(depths.begin(), depths.end(), std::int64_t{0}));
+  const double bytes =
+      shape.in_bytes * depth_total * (m + n) + shape.out_bytes * static_cast<double>(depths.size()) * m * n;
   return p.launch + under_roof(p, compute, bytes / p.hbm);
 }
 

@@ -1,4 +1,5 @@
-// The list of forms that a profile may name, with the dimension of every parameter.
+// The list of forms that a profile may name, with the dimension of every parameter: one long function, because it is a
+// table.
 #include "sim/domain/kernel_forms.h"
 
 namespace tessella {

@@ -97,16 +97,21 @@ void tensor_rules(Judge& judge) {
 
 void expert_rules(Judge& judge) {
   const Parallelism& p = judge.in.parallelism;
-  bool any_moe = false;
+  const MoeFfn* first = nullptr;
   for (const LayerKind* kind : kinds_in_use(judge.in.model)) {
     const MoeFfn* moe = moe_of(*kind);
     if (moe == nullptr) continue;
-    any_moe = true;
+    if (first == nullptr) first = moe;
+    if (moe->num_experts != first->num_experts || moe->router_topk != first->router_topk)
+      judge.violate(
+          "model", fmt::format("layer kind '{}' routes to {} of {} experts, another MoE kind to {} of {}: Tessella "
+                               "needs the same in all MoE layers",
+                               kind->name, moe->router_topk, moe->num_experts, first->router_topk, first->num_experts));
     router_rule(judge, *kind, *moe);
     must_divide(judge, fmt::format("num_experts of layer kind '{}'", kind->name), moe->num_experts,
                 "expert_model_parallel_size", p.ep, &Parallelism::ep, expert_rules);
   }
-  if (!any_moe) {
+  if (first == nullptr) {
     dense_model_rule(judge);
   } else if (p.tp > 1 && !p.sequence_parallel) {
     judge.violate(

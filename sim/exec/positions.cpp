@@ -28,7 +28,6 @@ Program bare_program(const Scenario& scenario, const Schedule& schedule) {
   return program;
 }
 
-
 void cost_positions(const Scenario& scenario, Program& program) {
   const Parallelism& p = scenario.parallelism;
   for (Position& position : program.positions) {
@@ -46,8 +45,7 @@ void cost_positions(const Scenario& scenario, Program& program) {
   if (p.world_size == 1) return;
   // One number per rank: the latency of an all-reduce over the job.
   const CollectiveModel collectives(scenario.cluster, scenario.profile);
-  program.norm_sync =
-      collectives.time(Collective::all_reduce, span_of_first(scenario.cluster, p.world_size), Bytes{4});
+  program.norm_sync = collectives.time(Collective::all_reduce, span_of_first(scenario.cluster, p.world_size), Bytes{4});
 }
 
 } // namespace tessella

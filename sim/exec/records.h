@@ -27,6 +27,8 @@ struct ReplicaSums {
   Duration ep_moving;
   double load_ratio_sum = 0.0; // max / mean per (MoE layer op, micro-batch)
   double load_ratio_max = 1.0;
+  double held_load_max =
+      1.0; // most tokens a rank received over all layers and micro-batches, over the mean of its group
   std::int64_t load_samples = 0;
   std::int64_t events = 0;
   std::int64_t rank_ops = 0;

@@ -1,6 +1,7 @@
 #include "sim/exec/replica.h"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 
 #include "sim/engine/clocks.h"
@@ -27,6 +28,7 @@ ReplicaSums& ReplicaSums::operator+=(const ReplicaSums& o) {
   ep_moving += o.ep_moving;
   load_ratio_sum += o.load_ratio_sum;
   load_ratio_max = std::max(load_ratio_max, o.load_ratio_max);
+  held_load_max = std::max(held_load_max, o.held_load_max);
   load_samples += o.load_samples;
   events += o.events;
   rank_ops += o.rank_ops;
@@ -49,6 +51,7 @@ Replica::Replica(const Program& program, const LoadSource* loads)
     Group& g = groups_[p];
     const std::size_t chunks = program.positions[p].chunks.size();
     g.clock.resize(n_);
+    g.tokens.resize(n_);
     g.booked.resize(n_ * kNumShares);
     g.gradients_ready.resize(n_ * chunks);
     g.params_ready.resize(chunks);
@@ -61,6 +64,7 @@ void Replica::reset() {
     std::fill(group.clock.begin(), group.clock.end(), Time{});
     std::fill(group.booked.begin(), group.booked.end(), Duration{});
     std::fill(group.gradients_ready.begin(), group.gradients_ready.end(), Time{});
+    std::fill(group.tokens.begin(), group.tokens.end(), 0);
     group.booked_on_all = {};
     group.next_slot = 0;
     group.queued = false;
@@ -100,6 +104,17 @@ void Replica::run(std::int64_t step, std::int32_t index, std::uint64_t seed, Run
     TSL_CHECK_OP(groups_[g].next_slot, ==, program_.schedule.ranks[g].size());
   TSL_CHECK(board_.empty());
   sums_.events = static_cast<std::int64_t>(queue_.scheduled());
+  note_held_loads();
+}
+
+void Replica::note_held_loads() {
+  for (const Group& g : groups_) {
+    const std::int64_t sum = std::accumulate(g.tokens.begin(), g.tokens.end(), std::int64_t{0});
+    const std::int64_t most = *std::max_element(g.tokens.begin(), g.tokens.end());
+    if (sum > 0)
+      sums_.held_load_max =
+          std::max(sums_.held_load_max, static_cast<double>(most) * static_cast<double>(n_) / static_cast<double>(sum));
+  }
 }
 
 void Replica::queue_if_ready(std::int32_t g) {
@@ -150,13 +165,22 @@ void Replica::execute(std::int32_t g) {
   };
   Duration before;
   for (const Time t : group.clock) before += Duration{t.ps};
-  const std::int32_t first = template_of(slot.first);
-  const std::int32_t chosen = slot.second ? program_.pair_templates.at({first, template_of(*slot.second)}) : first;
-  const Template& t = program_.templates[static_cast<std::size_t>(chosen)];
-  if (t.overlapped)
-    run_overlapped(g, t, slot);
-  else
-    run_chain(g, t, slot);
+  // A shadow micro-batch keeps its place in the order and does nothing.
+  const bool runs_first = !program_.schedule.is_shadow(slot.first.micro_batch);
+  const bool runs_second = slot.second && !program_.schedule.is_shadow(slot.second->micro_batch);
+  const auto run = [&](std::int32_t index, const Slot& of) {
+    const Template& t = program_.templates[static_cast<std::size_t>(index)];
+    if (t.overlapped)
+      run_overlapped(g, t, of);
+    else
+      run_chain(g, t, of);
+  };
+  if (runs_first && runs_second)
+    run(program_.pair_templates.at({template_of(slot.first), template_of(*slot.second)}), slot);
+  else if (runs_first)
+    run(template_of(slot.first), {slot.first, std::nullopt});
+  else if (runs_second)
+    run(template_of(*slot.second), {*slot.second, std::nullopt});
   Duration spent = Duration{} - before;
   for (const Time end : group.clock) spent += Duration{end.ps};
   auto& stage_sum = slot.first.kind == ActionKind::F ? sums_.stage_forward : sums_.stage_backward;

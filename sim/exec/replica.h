@@ -27,6 +27,7 @@ struct Group {
   LedgerRow booked_on_all;           // booked alike on every rank: kept once
   std::vector<Time> gradients_ready; // [chunk][rank]: end of the last backward of the chunk
   std::vector<Time> params_ready;    // [chunk]: parameter gather of the chunk is complete
+  std::vector<std::int64_t> tokens;  // [rank] routed rows received by all its layers and micro-batches
   std::size_t next_slot = 0;
   bool queued = false;
 
@@ -51,6 +52,7 @@ class Replica {
 
  private:
   void reset();
+  void note_held_loads();
   void queue_if_ready(std::int32_t g);
   void execute(std::int32_t g);
   void receive(std::int32_t g, const Action& a, Share idle);
@@ -63,11 +65,11 @@ class Replica {
   void run_compute(Group& group, const Op& op, const Action& a);
   bool run_collective(Group& group, const Op& op, const Action& a);
   void overlapped_compute(Group& group, const Op& op, const Action& a, std::size_t index, const Template& t);
-  void overlapped_collective(const Op& op, const Action& a, std::size_t index, const Template& t);
+  void overlapped_collective(Group& group, const Op& op, const Action& a, std::size_t index, const Template& t);
   // Fills work_ for `count` ranks or blocks; when all are alike only work_[0] is filled and false is returned.
-  bool durations(const Op& op, const Action& a, std::size_t count);
+  bool durations(Group& group, const Op& op, const Action& a, std::size_t count);
   void apply_jitter(const Op& op, const Action& a, std::size_t count);
-  std::span<const std::int32_t> loads_of(const Op& op, const Action& a);
+  std::span<const std::int32_t> loads_of(Group& group, const Op& op, const Action& a);
   void trace_op(std::int32_t g, const Op& op, const Action& a, std::size_t rank, Time begin, Time end);
 
   const Program& program_;

@@ -25,7 +25,7 @@ Share exposed_share(OpClass cls) {
 
 } // namespace
 
-std::span<const std::int32_t> Replica::loads_of(const Op& op, const Action& a) {
+std::span<const std::int32_t> Replica::loads_of(Group& group, const Op& op, const Action& a) {
   const std::int64_t key = 1 + op.moe_layer + (std::int64_t{a.micro_batch.value} << 32);
   Loads& cached = load_[op.half];
   if (key == cached.key) return cached.tokens;
@@ -48,6 +48,7 @@ std::span<const std::int32_t> Replica::loads_of(const Op& op, const Action& a) {
     sums_.load_ratio_max = std::max(sums_.load_ratio_max, ratio);
     ++sums_.load_samples;
   }
+  for (std::size_t r = 0; r < n_; ++r) group.tokens[r] += cached.tokens[r];
   cached.key = key;
   return cached.tokens;
 }
@@ -69,13 +70,13 @@ void Replica::apply_jitter(const Op& op, const Action& a, std::size_t count) {
 }
 
 // Fills work_[0, count) unless one value serves all, which is then work_[0]; returns whether the values differ.
-bool Replica::durations(const Op& op, const Action& a, std::size_t count) {
+bool Replica::durations(Group& group, const Op& op, const Action& a, std::size_t count) {
   const double sigma = op.cls == OpClass::compute ? program_.kernel_jitter : program_.fabric_jitter;
   bool differ = false;
   if (op.work == WorkKind::fixed) {
     std::fill_n(work_.begin(), sigma > 0.0 ? count : 1, op.duration);
   } else {
-    const std::span<const std::int32_t> load = loads_of(op, a);
+    const std::span<const std::int32_t> load = loads_of(group, op, a);
     const TokenCurve& curve = program_.curves[static_cast<std::size_t>(op.curve)];
     const std::size_t width = n_ / count;
     for (std::size_t i = 0; i < count; ++i) {
@@ -94,7 +95,7 @@ bool Replica::durations(const Op& op, const Action& a, std::size_t count) {
 
 void Replica::run_compute(Group& group, const Op& op, const Action& a) {
   auto& by_provenance = sums_.busy_by_provenance[static_cast<std::size_t>(op.provenance)];
-  if (durations(op, a, n_)) {
+  if (durations(group, op, a, n_)) {
     advance_each(group.clock, work_, group.share(Share::compute));
     for (const Duration d : work_) by_provenance += d;
   } else {
@@ -110,7 +111,7 @@ bool Replica::run_collective(Group& group, const Op& op, const Action& a) {
   const Share share = exposed_share(op.cls);
   auto& by_provenance = sums_.busy_by_provenance[static_cast<std::size_t>(op.provenance)];
   Duration moving;
-  const bool differ = durations(op, a, blocks);
+  const bool differ = durations(group, op, a, blocks);
   if (differ) {
     for (std::size_t b = 0; b < blocks; ++b) {
       const auto members = std::span(group.clock).subspan(b * width, width);

@@ -7,9 +7,9 @@
 
 namespace tessella {
 
-void Replica::overlapped_collective(const Op& op, const Action& a, std::size_t index, const Template& t) {
+void Replica::overlapped_collective(Group& group, const Op& op, const Action& a, std::size_t index, const Template& t) {
   const auto width = static_cast<std::size_t>(op.sync_width);
-  const bool differ = durations(op, a, n_ / width);
+  const bool differ = durations(group, op, a, n_ / width);
   const Overlap::Spans spans = overlap_.add();
   const std::span<Time> lane = overlap_.ep_clock();
   std::copy(lane.begin(), lane.end(), spans.arrive.begin());
@@ -38,7 +38,7 @@ void Replica::overlapped_collective(const Op& op, const Action& a, std::size_t i
 
 void Replica::overlapped_compute(Group& group, const Op& op, const Action& a, std::size_t index, const Template& t) {
   const auto width = static_cast<std::size_t>(op.sync_width);
-  const bool differ = durations(op, a, n_ / width);
+  const bool differ = durations(group, op, a, n_ / width);
   const std::span<Time> ends = overlap_.ends(index);
   // `ends` first holds when each rank could begin.
   std::copy(group.clock.begin(), group.clock.end(), ends.begin());
@@ -86,7 +86,7 @@ void Replica::run_overlapped(std::int32_t g, const Template& t, const Slot& slot
     const Op& op = t.ops[i];
     const Action& a = op.half == 0 ? slot.first : *slot.second;
     if (op.lane == OpLane::ep)
-      overlapped_collective(op, a, i, t);
+      overlapped_collective(group, op, a, i, t);
     else
       overlapped_compute(group, op, a, i, t);
     for (const std::int32_t r : traced) {

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "sim/base/error.h"
 #include "sim/cost/flops.h"
 #include "sim/cost/layer_ops.h"
 #include "sim/cost/memory.h"
@@ -58,8 +59,7 @@ RunResult simulate(const Scenario& scenario, RunOptions options) {
   if (records.steps.empty()) throw InfeasiblePlan("interrupted before the first step was complete");
   const StepFlops flops{model_flops(scenario.model, scenario.batch, scenario.flops_convention),
                         hardware_flops(scenario.model, scenario.batch, scenario.flops_convention, scenario.recompute)};
-  const double hottest = records.sums.load_samples > 0 ? records.sums.load_ratio_max : 1.0;
-  return summarize(scenario, records, flops, memory_of(scenario, schedule, hottest));
+  return summarize(scenario, records, flops, memory_of(scenario, schedule, records.sums.held_load_max));
 }
 
 } // namespace tessella

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <cstddef>
 #include <iterator>
 #include <span>
@@ -145,7 +146,7 @@ constexpr int kLedgerText = 53; // columns before the bar
 std::string ledger_line(const std::string& label, Duration per_rank_step, double fraction, const char* colour,
                         const TextStyle& style) {
   const int room = std::clamp(style.width - kLedgerText, 0, 40);
-  const auto bar = static_cast<std::size_t>(std::clamp(fraction, 0.0, 1.0) * room + 0.5);
+  const auto bar = static_cast<std::size_t>(std::lround(std::clamp(fraction, 0.0, 1.0) * room));
   const std::string text =
       fmt::format("  {:<28}{:>12}{:>8.2f}", label, format_duration(per_rank_step), fraction * 100.0);
   return bar == 0 ? text + "\n" : text + "   " + paint(style, colour, std::string(bar, '#')) + "\n";
@@ -178,7 +179,7 @@ std::string headline_text(const Scenario& s, const RunResult& r, const TextStyle
   if (r.partial)
     out += note(style, fmt::format("PARTIAL: interrupted after {} of {} steps", r.step_times.size(), s.steps));
   out += step_line(r, style);
-  out += fact(style, "tokens/s/GPU", format_count(static_cast<std::int64_t>(r.tokens_per_s_per_gpu + 0.5)));
+  out += fact(style, "tokens/s/GPU", format_count(std::llround(r.tokens_per_s_per_gpu)));
   out += fact(style, "model TFLOP/s/GPU", fmt::format("{:.1f}", r.tflops_per_gpu),
               fmt::format("{}, no recompute", name(s.flops_convention)));
   out += fact(style, "MFU", format_percent(r.mfu),

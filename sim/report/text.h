@@ -1,12 +1,12 @@
 // The terminal's view of a run: what a person wants to know first, in plain text. Renders, computes nothing beyond a
-// division by the number of ranks and steps. Each function returns whole lines; no escape codes unless `colour` is set
-// (the caller sets it for a terminal and without NO_COLOR). The headline and the ledger end with
-// an empty line. Lines keep to `width` columns where names allow.
+// division by the number of ranks and steps. Each function returns whole lines that keep to `width` columns where names
+// allow; the headline and the ledger end with an empty line. No escape codes unless `colour` is set (the caller sets it
+// for a terminal and without NO_COLOR).
 //
-//   ledger: mean over ranks and steps          per step       %
-//     compute                                   3.210 s    54.2  ################
-//     exposed communication                    812.4 ms    13.7  ####
-//       expert (ep)                            612.4 ms    10.3  ###
+//   ledger (mean of all ranks)        per step       %
+//   compute                            3.210 s   54.17   ##############
+//   exposed communication             812.4 ms   13.71   ####
+//     experts (ep)                    612.4 ms   10.33   ###
 #pragma once
 
 #include <string>

@@ -120,3 +120,13 @@ TEST_CASE("Every layer with code has unit tests") {
     if (files_in({"tests/unit/" + layer}, {"_test.cpp"}).empty()) report("tests/unit/" + layer, "holds no test");
   }
 }
+
+TEST_CASE("Every experiment says what it asks and stands in the index") {
+  const std::string index = text_of("experiments/README.md");
+  for (const std::string& file : files_in({"experiments"}, {"/experiment.yaml"})) {
+    const std::string folder = std::filesystem::path(file).parent_path().string();
+    const std::string name = std::filesystem::path(folder).filename().string();
+    if (!std::filesystem::exists(folder + "/README.md")) report(folder, "has no README.md");
+    if (index.find("`" + name + "`") == std::string::npos) report(folder, "has no row in experiments/README.md");
+  }
+}

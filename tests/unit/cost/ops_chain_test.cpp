@@ -1,8 +1,8 @@
 // Which ops a layer has, in which order, and what changes them.
 #include <doctest/doctest.h>
 
-#include "ops_support.h"
 #include "sim/base/error.h"
+#include "tests/unit/cost/ops_support.h"
 
 using namespace tessella;
 using namespace tessella::test;

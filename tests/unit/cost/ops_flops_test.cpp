@@ -2,7 +2,7 @@
 // (section 9.2). The pencil GPU runs one FLOP per picosecond, so durations of GEMMs are FLOP counts.
 #include <doctest/doctest.h>
 
-#include "ops_support.h"
+#include "tests/unit/cost/ops_support.h"
 
 using namespace tessella;
 using namespace tessella::test;

@@ -1,7 +1,7 @@
 // Recomputation adds forward kernels to the backward chain, exactly those and nothing else.
 #include <doctest/doctest.h>
 
-#include "ops_support.h"
+#include "tests/unit/cost/ops_support.h"
 
 using namespace tessella;
 using namespace tessella::test;

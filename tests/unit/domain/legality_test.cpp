@@ -98,6 +98,11 @@ TEST_CASE("experts: EP divides them, top-k does not exceed them, a dense model h
       .num_experts = 64, .router_topk = 8, .moe_ffn_hidden_size = 1536, .router_groups = 6, .router_topk_groups = 7};
   CHECK(mentions(errors(p.check()), {"num_experts 64", "router_groups 6", "router_topk_groups 7"}));
 
+  p = moe_plan();
+  p.model.kinds.push_back(moe_kind(128, 8));
+  p.model.layers[3] = 1;
+  CHECK(mentions(errors(p.check()), {"8 of 128", "8 of 64", "Tessella"}));
+
   TestPlan dense;
   dense.parallelism = {.world_size = 8, .ep = 4, .etp = 2};
   v = dense.check();
