@@ -60,7 +60,7 @@ void fill_stages(const Scenario& s, const RunRecords& records, RunResult& result
     sum += both;
     most = std::max(most, both);
   }
-  if (sum > 0.0) result.stage_imbalance = most * static_cast<double>(result.stages.size()) / sum - 1.0;
+  if (sum > 0.0) result.stage_imbalance = std::max(0.0, most * static_cast<double>(result.stages.size()) / sum - 1.0);
 }
 
 void fill_shares(const RunRecords& records, RunResult& result) {
