@@ -22,6 +22,7 @@ int main(int argc, char** argv) {
   add_sweep(app, code);
   add_merge(app, code);
   add_compare(app, code);
+  add_regress(app, code);
   add_list(app, code);
   try {
     app.parse(argc, argv);
