@@ -16,5 +16,6 @@ void add_sweep(CLI::App& app, int& code);
 void add_merge(CLI::App& app, int& code);
 void add_compare(CLI::App& app, int& code);
 void add_regress(CLI::App& app, int& code);
+void add_import(CLI::App& app, int& code);
 
 } // namespace tessella

@@ -23,6 +23,7 @@ int main(int argc, char** argv) {
   add_merge(app, code);
   add_compare(app, code);
   add_regress(app, code);
+  add_import(app, code);
   add_list(app, code);
   try {
     app.parse(argc, argv);
