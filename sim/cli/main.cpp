@@ -23,6 +23,8 @@ int main(int argc, char** argv) {
   add_sweep(app, code);
   add_merge(app, code);
   add_compare(app, code);
+  add_regress(app, code);
+  add_import(app, code);
   add_list(app, code);
   add_validate(app, code);
   try {

@@ -7,10 +7,10 @@
 #include <memory>
 #include <optional>
 
-#include "sim/config/flow_map.h"
 #include "sim/config/load.h"
 #include "sim/config/message.h"
 #include "sim/config/node.h"
+#include "sim/config/override_map.h"
 #include "sim/config/quantity.h"
 #include "sim/config/reader.h"
 
@@ -21,40 +21,6 @@ constexpr std::int64_t kMaxValues = 1'000'000; // of one axis
 
 constexpr Choice<SampleMethod> kMethods[] = {{"random", SampleMethod::random},
                                              {"latin_hypercube", SampleMethod::latin_hypercube}};
-
-// A node as one line of YAML that reads back as the same node.
-std::string flow_text(const Node& node) {
-  if (node.kind == NodeKind::scalar) return node.quoted ? quote_yaml(node.text) : node.text;
-  if (node.kind == NodeKind::list) {
-    std::string out;
-    for (const Node& item : node.items) out += (out.empty() ? "" : ", ") + flow_text(item);
-    return "[" + out + "]";
-  }
-  if (node.kind == NodeKind::map) {
-    FlowMap map;
-    for (const Entry& entry : node.entries) map.raw(quote_yaml(entry.key.text), flow_text(entry.value));
-    return map.text();
-  }
-  return "null";
-}
-
-void check_path(const Node& key) {
-  if (key.text.empty() || key.text.find_first_of("= \n") != std::string::npos)
-    throw InputError(key.where(), fmt::format("{} is not a path such as parallelism.tp", in_quotes(key.text)));
-}
-
-std::string override_text(const Entry& entry) {
-  check_path(entry.key);
-  return entry.key.text + "=" + flow_text(entry.value);
-}
-
-std::vector<std::string> read_overrides(const Node& node) {
-  if (node.kind != NodeKind::map)
-    throw InputError(node.where(), fmt::format("expected a map of paths to values, not {}", describe(node)));
-  std::vector<std::string> out;
-  for (const Entry& entry : node.entries) out.push_back(override_text(entry));
-  return out;
-}
 
 std::int64_t read_whole(const Node& node) {
   const double value = Number{"a bound", -kMaxPlain, kMaxPlain}(node);
@@ -98,9 +64,8 @@ void read_range(MapReader& map, const Node& node, SweepAxis& axis) {
 }
 
 SweepAxis read_axis(const Entry& entry, Problems& problems) {
-  check_path(entry.key);
   SweepAxis axis;
-  axis.path = entry.key.text;
+  axis.path = path_of_key(entry.key);
   const Node& node = entry.value;
   if (node.kind == NodeKind::map) {
     MapReader map(node, problems, "the values of " + axis.path);

@@ -12,20 +12,6 @@ double number(const FlatResult& r, const std::string& name) {
   return find_number(r.numbers, name).value_or(0.0);
 }
 
-// Same content under another name is not a change; what differs is shown by the first digits of its hash.
-std::vector<TextChange> changed_inputs(const FlatResult& a, const FlatResult& b) {
-  const auto has = [](const NamedTexts& inputs, const std::string& sha256) {
-    return std::any_of(inputs.begin(), inputs.end(), [&](const auto& input) { return input.second == sha256; });
-  };
-  NamedTexts before;
-  NamedTexts after;
-  for (const auto& [file, sha256] : a.inputs)
-    if (!has(b.inputs, sha256)) before.emplace_back(file, sha256.substr(0, 12));
-  for (const auto& [file, sha256] : b.inputs)
-    if (!has(a.inputs, sha256)) after.emplace_back(file, sha256.substr(0, 12));
-  return changes(before, after);
-}
-
 std::vector<NumberChange> moved_shares(const FlatResult& a, const FlatResult& b, double step_a, double step_b) {
   std::vector<NumberChange> out;
   for (const auto& [name, fraction] : a.numbers) {
@@ -57,7 +43,7 @@ Comparison compare(const FlatResult& a, const FlatResult& b, double tie) {
   c.before = a.name;
   c.after = b.name;
   c.settings = changes(a.settings, b.settings);
-  c.inputs = changed_inputs(a, b);
+  c.inputs = changed_contents(a.inputs, b.inputs);
   c.step_time = {"step_time_s", number(a, "step_time_s"), number(b, "step_time_s")};
   c.relative = c.step_time.before > 0.0 ? c.step_time.after / c.step_time.before - 1.0 : 0.0;
   c.has_interval = spread(a) || spread(b);

@@ -32,4 +32,16 @@ std::vector<TextChange> changes(const NamedTexts& before, const NamedTexts& afte
   return out;
 }
 
+std::vector<TextChange> changed_contents(const NamedTexts& before, const NamedTexts& after) {
+  constexpr std::size_t kShown = 12;
+  const auto only = [](const NamedTexts& these, const NamedTexts& others) {
+    NamedTexts out;
+    for (const auto& [file, sha256] : these)
+      if (std::none_of(others.begin(), others.end(), [&](const auto& other) { return other.second == sha256; }))
+        out.emplace_back(file, sha256.substr(0, kShown));
+    return out;
+  };
+  return changes(only(before, after), only(after, before));
+}
+
 } // namespace tessella

@@ -25,4 +25,8 @@ struct TextChange {
 // Names whose text differs, in the order of `before`, then those that only `after` has. O(before * after).
 std::vector<TextChange> changes(const NamedTexts& before, const NamedTexts& after);
 
+// For files by their SHA-256: what differs in content, by the first digits of the hash. The same content under another
+// name is no change, so that a result may have been made in another folder.
+std::vector<TextChange> changed_contents(const NamedTexts& before, const NamedTexts& after);
+
 } // namespace tessella
