@@ -207,6 +207,8 @@ std::variant<Scenario, NotModelled> measured_scenario(const MeasuredRun& run, co
                                                       const Profile& profile) {
   if (!run.contradictions.empty()) return NotModelled{"the row contradicts itself: " + run.contradictions.front()};
   if (const auto missing = missing_fact(run)) return NotModelled{*missing};
+  if (has(run.network, "efa") && dispatcher_of(run.dispatcher) == Dispatcher::deepep)
+    return NotModelled{"no cost entry for DeepEP over EFA: ours is of GPU-initiated RDMA on InfiniBand"};
   if (has(run.precision, "fp4")) return NotModelled{"no cost entries for " + run.precision};
   const std::int64_t per_node = run.gpus_per_node.value_or(8);
   if (*run.gpus > per_node && *run.gpus % per_node != 0)
@@ -228,6 +230,10 @@ std::variant<Scenario, NotModelled> measured_scenario(const MeasuredRun& run, co
                                            static_cast<std::int32_t>(s.num_micro_batches()));
   if (illegal) return NotModelled{"not a legal schedule: " + illegal->rule};
   return s;
+}
+
+bool shards_parameters(const MeasuredRun& run) {
+  return has(run.sharding, "fsdp");
 }
 
 double measured_step_s(const MeasuredRun& run, const Scenario& s) {

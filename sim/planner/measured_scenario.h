@@ -33,6 +33,10 @@ struct NotModelled {
 std::variant<Scenario, NotModelled> measured_scenario(const MeasuredRun& run, const Model& model,
                                                       const Profile& profile);
 
+// The row shards parameters (FSDP, ZeRO-3), which we take for the distributed optimizer: the gathers of parameters
+// before every use are missing, so it must not teach factors of kernels.
+bool shards_parameters(const MeasuredRun& run);
+
 // Seconds per step that the row measured: step_s, else from tokens_s_gpu, else from tflops_per_gpu by our count of
 // model FLOPs. 0 when the row has none of them.
 double measured_step_s(const MeasuredRun& run, const Scenario& scenario);

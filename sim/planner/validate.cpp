@@ -12,11 +12,13 @@
 #include "sim/planner/measured_cluster.h"
 #include "sim/planner/measured_scenario.h"
 #include "sim/planner/simulate.h"
+#include "sim/planner/validation_interval.h"
 #include "sim/planner/validation_stats.h"
 
 namespace tessella {
 namespace {
 
+constexpr double kShare = 0.9; // of rows that an interval is meant to cover
 constexpr double kProbe = 1.1; // a factor's sensitivity is taken between 1 and this
 
 struct Work {
@@ -114,6 +116,7 @@ class Validation {
     each_(unique_.size(), [this](std::size_t i) { probe(unique_[i]); });
     collect();
     fit_and_predict();
+    add_intervals();
     add_naive(judged_);
     summarize(report_);
     report_.tau = ladders(judged_);
@@ -159,7 +162,9 @@ class Validation {
     for (const JudgedRun& j : judged_) cells[cell(*j.row)] += 1.0;
     std::vector<FitRun> runs;
     for (const JudgedRun& j : judged_) {
-      if (j.row->group == group || hardware(*j.row) != gpu_class || is_derived(*j.scenario)) continue;
+      if (j.row->group == group || hardware(*j.row) != gpu_class || is_derived(*j.scenario) ||
+          shards_parameters(*j.run))
+        continue;
       const auto i = static_cast<std::size_t>(j.row - report_.rows.data());
       runs.push_back({std::log(j.row->measured_s / j.row->raw_s), unique_[work_[i].unique].sensitivity,
                       1.0 / cells[cell(*j.row)], j.row->kind == "moe"});
@@ -197,6 +202,21 @@ class Validation {
       for (const auto& [key, factors] : fitted)
         if (key.first == "hopper") value.without_group.emplace_back(key.second, factors[k]);
       report_.factors.push_back(value);
+    }
+  }
+
+  void add_intervals() {
+    std::vector<Residue> residues;
+    for (const JudgedRun& j : judged_)
+      residues.push_back({j.row->group, hardware(*j.row) + j.row->kind, cell(*j.row),
+                          std::log(j.row->measured_s / j.row->predicted_s)});
+    for (std::size_t i = 0; i < judged_.size(); ++i) {
+      ValidationRow& row = *judged_[i].row;
+      const auto& sensitivity = unique_[work_[static_cast<std::size_t>(&row - report_.rows.data())].unique].sensitivity;
+      const double left_out = left_out_quantile(residues, residues[i].kind, row.group, kShare);
+      const double width = half_width(left_out, sensitivity, profile_spread(judged_[i].scenario->profile));
+      row.low_s = row.predicted_s * std::exp(-width);
+      row.high_s = row.predicted_s * std::exp(width);
     }
   }
 
