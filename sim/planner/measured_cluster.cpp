@@ -96,8 +96,8 @@ Cluster measured_cluster(const MeasuredRun& run, std::int64_t gpus) {
 
 Profile measured_profile(const MeasuredRun& run, const Profile& profile) {
   if (run.gpu.find("HBM2e") == std::string::npos) return profile;
-  constexpr double kHbm2e = 2400.0 / 3350.0;     // torchtitan's H100 with HBM2e: 2.4 TB/s
-  const double clock = std::cbrt(500.0 / 700.0); // capped at 500 W of 700
+  constexpr double kHbm2e = 2400.0 / 3350.0; // torchtitan's H100 with HBM2e: 2.4 TB/s
+  const double clock = std::cbrt((500.0 - 200.0) / (700.0 - 200.0));
   Profile p = profile;
   p.name += ", HBM2e, 500 W";
   p.gpu.hbm = p.gpu.hbm * kHbm2e;
@@ -108,6 +108,14 @@ Profile measured_profile(const MeasuredRun& run, const Profile& profile) {
       if (e.op == "sustained" && key == "factor") value *= clock;
     }
   return p;
+}
+
+void overlap_tp_collectives(Profile& profile, std::int64_t tp) {
+  for (ProfileEntry& e : profile.entries) {
+    if (e.tier != "node" || (e.op != "all_gather" && e.op != "reduce_scatter")) continue;
+    for (auto& [key, value] : e.params)
+      if (key == "efficiency") value *= static_cast<double>(tp);
+  }
 }
 
 } // namespace tessella

@@ -162,6 +162,12 @@ std::optional<std::string> missing_fact(const MeasuredRun& run) {
   return std::nullopt;
 }
 
+// NVIDIA's recipes of dense models switch TP communication overlap on.
+bool overlaps_tp(const MeasuredRun& run, const Model& model) {
+  if (has(run.overlap, "asynctp")) return true;
+  return !model.has_moe() && (has(run.framework, "nemo") || has(run.framework, "megatron-bridge"));
+}
+
 // Every rule of one row, as values; legality is judged afterwards.
 Scenario filled_in(const MeasuredRun& run, const Model& model, const Profile& profile) {
   Scenario s;
@@ -169,6 +175,7 @@ Scenario filled_in(const MeasuredRun& run, const Model& model, const Profile& pr
   s.model = model;
   s.cluster = measured_cluster(run, *run.gpus);
   s.profile = measured_profile(run, profile);
+  if (overlaps_tp(run, model)) overlap_tp_collectives(s.profile, *run.tp);
   if (!has(run.precision, "block") && !has(run.precision, "mx"))
     std::erase_if(s.profile.entries, [](const ProfileEntry& e) { return e.dtype == "fp8_block"; });
   const double host = has(run.overlap, "cuda graph") ? kHostMoe * kGraphShare : kHostMoe;

@@ -10,6 +10,7 @@
 //   schedule  1f1b, interleaved when vpp > 1; combined 1F1B when `overlap` names EP, A2A or 1F1B
 //   sharding  distributed optimizer with both of its collectives overlapped; FSDP is taken for that
 //   recompute none
+//   TP overlap for dense models of NeMo and Megatron-Bridge (their recipes set it) and where `overlap` says AsyncTP
 //   dispatcher all-to-all; "DeepEP" in any variant is DeepEP, HybridEP is HybridEP
 //   host      100 us per kernel of a MoE layer (no pass over one is shorter), half of that with CUDA graphs
 //   routing   balanced, unless the text says "natural": preset `natural`, seed 1
