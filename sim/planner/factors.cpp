@@ -9,7 +9,7 @@ namespace tessella {
 namespace {
 
 enum Which : std::size_t {
-  dense_bf16,
+  clock,
   dense_fp8,
   attention,
   streams,
@@ -23,9 +23,8 @@ enum Which : std::size_t {
 };
 
 constexpr std::array<FactorInfo, count> kTable = {{
-    {"dense_bf16", "time of BF16 GEMMs: sustained clock, layouts and epilogues against the table's short bursts", 0.06,
-     false},
-    {"dense_fp8", "the same of FP8 GEMMs, scaling included", 0.08, false},
+    {"clock", "time of all tensor-core kernels: sustained power against the short bursts of the tables", 0.06, false},
+    {"dense_fp8", "time of FP8 GEMMs beyond that: scaling, transposes, kernel choice", 0.08, false},
     {"attention", "time of attention kernels: library version and determinism", 0.08, false},
     {"streams", "time of bandwidth-bound kernels: what is fused and what is not", 0.25, false},
     {"scale_up", "time of TP and CP collectives inside a node: how much of them GEMMs hide", 0.3, false},
@@ -43,7 +42,7 @@ bool starts(std::string_view text, std::string_view with) {
 // Multiplies the duration the entry yields: latencies grow, rates shrink.
 void stretch(ProfileEntry& e, double factor) {
   for (auto& [key, value] : e.params) {
-    const bool rate = key == "peak" || key == "hbm" || key == "bandwidth" || key == "efficiency";
+    const bool rate = key == "peak" || key == "hbm" || key == "bandwidth" || key == "efficiency" || key == "factor";
     const bool time =
         key == "launch" || key == "latency" || key == "latency_per_rank" || key == "seconds" || key == "chunk_latency";
     if (rate) value /= factor;
@@ -64,7 +63,8 @@ Factors neutral_factors() {
 std::optional<std::size_t> factor_of(const ProfileEntry& e) {
   const std::string_view op = e.op;
   if (starts(op, "grouped_gemm")) return experts;
-  if (starts(op, "gemm")) return starts(e.dtype, "fp8") ? dense_fp8 : dense_bf16;
+  if (op == "sustained") return clock;
+  if (starts(op, "gemm")) return starts(e.dtype, "fp8") ? std::optional<std::size_t>(dense_fp8) : std::nullopt;
   if (starts(op, "attention") || starts(op, "gdn")) return attention;
   if (op == "host_moe") return host;
   if (op == "router" || op == "permute" || op == "unpermute") return routing;

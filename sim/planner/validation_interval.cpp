@@ -11,6 +11,7 @@ namespace tessella {
 namespace {
 
 constexpr double kMedianSigma = 0.6745; // median |x| of a standard normal
+constexpr std::size_t kClock = 0;       // its place in factor_table()
 constexpr double kNinety = 1.645;       // 90 % of it lies within
 
 } // namespace
@@ -39,7 +40,8 @@ double left_out_quantile(const std::vector<Residue>& residues, const std::string
 std::vector<double> profile_spread(const Profile& profile) {
   std::vector<double> worst(factor_table().size(), 0.0);
   for (const ProfileEntry& e : profile.entries) {
-    const std::optional<std::size_t> factor = factor_of(e);
+    std::optional<std::size_t> factor = factor_of(e);
+    if (!factor && e.op.rfind("gemm", 0) == 0) factor = kClock; // BF16 GEMMs have no factor but the clock's
     if (factor && e.residual) worst[*factor] = std::max(worst[*factor], e.residual->median / kMedianSigma);
   }
   return worst;
