@@ -33,4 +33,8 @@ Profile measured_profile(const MeasuredRun& run, const Profile& profile);
 // in `tp` pieces under the pieces of their GEMMs: one piece stays exposed.
 void overlap_tp_collectives(Profile& profile, std::int64_t tp);
 
+// A profile of a GPU that has none, for calibration only: H100's with every rate scaled by the data sheets. Nothing for
+// a GPU whose data sheet is not in the table.
+std::optional<Profile> stand_in_profile(const std::string& gpu, const Profile& h100);
+
 } // namespace tessella
