@@ -62,8 +62,9 @@ struct SwitchPair {
   std::string what; // overlap, dispatcher, routing
   std::string first;
   std::string second;
-  double measured = 0.0;  // second / first - 1, in step time
-  double predicted = 0.0; // 0 when the model does not tell the two apart
+  double measured = 0.0; // second / first - 1, in step time
+  double predicted = 0.0;
+  bool told_apart = true; // false: both rows became the same scenario, so no sign can be right
   bool right() const { return measured * predicted > 0.0; }
 };
 

@@ -10,6 +10,8 @@ namespace {
 constexpr double kNoise = 0.1; // what a good model of a kind of run still misses, alike for all runs of the kind
 constexpr double kHuber = 1.5; // residuals beyond this many kNoise count linearly
 constexpr int kIterations = 30;
+constexpr double kWide = 3.0;      // calibration: how much wider than the factor table expects
+constexpr double kRunNoise = 0.01; // run-to-run spread of a measured step
 
 // The factors of one stage, the others held at x.
 void fit_stage(const std::vector<const FitRun*>& runs, bool of_moe, Eigen::VectorXd& x) {
@@ -53,6 +55,35 @@ Factors fit_factors(const std::vector<FitRun>& runs) {
   Factors factors(static_cast<std::size_t>(n));
   for (Eigen::Index k = 0; k < n; ++k) factors[static_cast<std::size_t>(k)] = std::exp(x(k));
   return factors;
+}
+
+CalibrationFit fit_calibration(const std::vector<FitRun>& runs) {
+  const auto n = static_cast<Eigen::Index>(factor_table().size());
+  Eigen::MatrixXd normal = Eigen::MatrixXd::Zero(n, n);
+  Eigen::VectorXd right = Eigen::VectorXd::Zero(n);
+  for (Eigen::Index k = 0; k < n; ++k) {
+    const double spread = kWide * factor_table()[static_cast<std::size_t>(k)].spread;
+    normal(k, k) = 1.0 / (spread * spread);
+  }
+  for (const FitRun& run : runs) {
+    const Eigen::Map<const Eigen::VectorXd> j(run.sensitivity.data(), n);
+    normal += j * j.transpose() / (kRunNoise * kRunNoise);
+    right += run.log_ratio * j / (kRunNoise * kRunNoise);
+  }
+  const Eigen::VectorXd x = normal.ldlt().solve(right);
+  const Eigen::MatrixXd covariance = normal.ldlt().solve(Eigen::MatrixXd::Identity(n, n));
+  CalibrationFit fit;
+  for (Eigen::Index k = 0; k < n; ++k) fit.factors.push_back(std::exp(x(k)));
+  for (Eigen::Index i = 0; i < n; ++i)
+    for (Eigen::Index k = 0; k < n; ++k) fit.covariance.push_back(covariance(i, k));
+  return fit;
+}
+
+double log_spread(const CalibrationFit& fit, const std::vector<double>& sensitivity) {
+  const auto n = static_cast<Eigen::Index>(fit.factors.size());
+  const Eigen::Map<const Eigen::MatrixXd> covariance(fit.covariance.data(), n, n); // symmetric: either order
+  const Eigen::Map<const Eigen::VectorXd> j(sensitivity.data(), n);
+  return std::sqrt(std::max(0.0, j.dot(covariance * j)) + kRunNoise * kRunNoise);
 }
 
 } // namespace tessella

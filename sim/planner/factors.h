@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -23,6 +24,9 @@ std::span<const FactorInfo> factor_table();
 // One value per row of the table; > 0, multiplies a duration.
 using Factors = std::vector<double>;
 Factors neutral_factors();
+
+// Which factor an entry belongs to.
+std::optional<std::size_t> factor_of(const ProfileEntry& entry);
 
 // O(entries).
 Profile with_factors(const Profile& profile, const Factors& factors);

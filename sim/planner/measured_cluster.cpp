@@ -23,6 +23,7 @@ constexpr GpuLinks kGpus[] = {
      "NVLink 4 and one 400 Gb/s NIC per GPU: DGX H100 and every H100 cloud node of its kind"},
     {"H200", "h200_sxm", 450, 50, "as H100"},
     {"H800", "h800_sxm", 200, 50, "NVLink at 400 GB/s bidirectional, 400 Gb/s NICs: arXiv 2412.19437"},
+    {"B200", "b200_sxm", 900, 50, "NVLink 5 and one 400 Gb/s NIC per GPU: DGX B200"},
     {"A100", "a100_sxm", 300, 25, "NVLink 3 and one 200 Gb/s NIC per GPU: DGX A100"},
 };
 
@@ -96,8 +97,8 @@ Cluster measured_cluster(const MeasuredRun& run, std::int64_t gpus) {
 
 Profile measured_profile(const MeasuredRun& run, const Profile& profile) {
   if (run.gpu.find("HBM2e") == std::string::npos) return profile;
-  constexpr double kHbm2e = 2400.0 / 3350.0;     // torchtitan's H100 with HBM2e: 2.4 TB/s
-  const double clock = std::cbrt(500.0 / 700.0); // capped at 500 W of 700
+  constexpr double kHbm2e = 2400.0 / 3350.0; // torchtitan's H100 with HBM2e: 2.4 TB/s
+  const double clock = std::cbrt((500.0 - 200.0) / (700.0 - 200.0));
   Profile p = profile;
   p.name += ", HBM2e, 500 W";
   p.gpu.hbm = p.gpu.hbm * kHbm2e;
@@ -107,6 +108,45 @@ Profile measured_profile(const MeasuredRun& run, const Profile& profile) {
       if (hbm) value *= kHbm2e;
       if (e.op == "sustained" && key == "factor") value *= clock;
     }
+  return p;
+}
+
+void overlap_tp_collectives(Profile& profile, std::int64_t tp) {
+  for (ProfileEntry& e : profile.entries) {
+    if (e.tier != "node" || (e.op != "all_gather" && e.op != "reduce_scatter")) continue;
+    for (auto& [key, value] : e.params)
+      if (key == "efficiency") value *= static_cast<double>(tp);
+  }
+}
+
+std::optional<Profile> stand_in_profile(const std::string& gpu, const Profile& h100) {
+  struct DataSheet {
+    const char* gpu;
+    double bf16, hbm, memory_gib;
+    std::int64_t sms;
+  };
+  constexpr DataSheet kSheets[] = {{"b200_sxm", 2250e12, 7700e9, 180, 148}};
+  const auto sheet = std::find_if(std::begin(kSheets), std::end(kSheets), [&](const auto& d) { return gpu == d.gpu; });
+  if (sheet == std::end(kSheets)) return std::nullopt;
+  Profile p = h100;
+  p.name = gpu + " from data sheets over " + h100.name;
+  const double rate = sheet->bf16 / h100.gpu.bf16_peak.flops_per_second;
+  const double hbm = sheet->hbm / h100.gpu.hbm.bytes_per_second;
+  p.gpu.name = gpu;
+  p.gpu.sms = sheet->sms;
+  p.gpu.bf16_peak = {sheet->bf16};
+  p.gpu.fp8_peak = h100.gpu.fp8_peak * rate;
+  p.gpu.hbm = {sheet->hbm};
+  p.gpu.memory = {static_cast<std::int64_t>(sheet->memory_gib * 1024.0 * 1024.0 * 1024.0)};
+  for (ProfileEntry& e : p.entries) {
+    e.provenance = Provenance::assumed;
+    e.residual.reset();
+    for (auto& [key, value] : e.params) {
+      if (key == "peak") value *= rate;
+      if (key == "hbm" || (e.form == "stream" && key == "bandwidth")) value *= hbm;
+      if (key == "sms" && e.form != "collective") value = static_cast<double>(sheet->sms);
+    }
+  }
   return p;
 }
 

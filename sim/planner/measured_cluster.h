@@ -24,8 +24,17 @@ std::optional<double> stated_nic_gb_per_s(const std::string& network, std::int64
 // `gpus` is a multiple of the node, or fits into one. profile_gpu(run.gpu) must have a value.
 Cluster measured_cluster(const MeasuredRun& run, std::int64_t gpus);
 
-// The profile of the card that the row names: HBM2e cards stream slower, a power cap lowers the sustained clock with
-// the cube root of the power (P ~ f V^2, V ~ f).
+// The profile of the card that the row names. HBM2e cards stream slower. A power cap lowers the sustained clock: of the
+// board's power 200 W do not depend on it (leakage, memory, links; assumed), the rest goes with its cube (P ~ f V^2,
+// V ~ f).
 Profile measured_profile(const MeasuredRun& run, const Profile& profile);
+
+// With TP communication overlap (Megatron's user buffers, PyTorch's AsyncTP) the gathers and scatters of a TP group run
+// in `tp` pieces under the pieces of their GEMMs: one piece stays exposed.
+void overlap_tp_collectives(Profile& profile, std::int64_t tp);
+
+// A profile of a GPU that has none, for calibration only: H100's with every rate scaled by the data sheets. Nothing for
+// a GPU whose data sheet is not in the table.
+std::optional<Profile> stand_in_profile(const std::string& gpu, const Profile& h100);
 
 } // namespace tessella

@@ -158,8 +158,13 @@ std::optional<std::string> missing_fact(const MeasuredRun& run) {
   if (!run.seq) return "seq is not stated";
   if (!run.gbs) return "gbs is not stated";
   if (!run.tp || !run.pp) return "tp or pp is not stated";
-  if (!run.step_s && !run.tokens_s_gpu && !run.tflops_per_gpu) return "nothing was measured";
   return std::nullopt;
+}
+
+// NVIDIA's recipes of dense models switch TP communication overlap on.
+bool overlaps_tp(const MeasuredRun& run, const Model& model) {
+  if (has(run.overlap, "asynctp")) return true;
+  return !model.has_moe() && (has(run.framework, "nemo") || has(run.framework, "megatron-bridge"));
 }
 
 // Every rule of one row, as values; legality is judged afterwards.
@@ -169,6 +174,7 @@ Scenario filled_in(const MeasuredRun& run, const Model& model, const Profile& pr
   s.model = model;
   s.cluster = measured_cluster(run, *run.gpus);
   s.profile = measured_profile(run, profile);
+  if (overlaps_tp(run, model)) overlap_tp_collectives(s.profile, *run.tp);
   if (!has(run.precision, "block") && !has(run.precision, "mx"))
     std::erase_if(s.profile.entries, [](const ProfileEntry& e) { return e.dtype == "fp8_block"; });
   const double host = has(run.overlap, "cuda graph") ? kHostMoe * kGraphShare : kHostMoe;
@@ -207,6 +213,8 @@ std::variant<Scenario, NotModelled> measured_scenario(const MeasuredRun& run, co
                                                       const Profile& profile) {
   if (!run.contradictions.empty()) return NotModelled{"the row contradicts itself: " + run.contradictions.front()};
   if (const auto missing = missing_fact(run)) return NotModelled{*missing};
+  if (has(run.network, "efa") && dispatcher_of(run.dispatcher) == Dispatcher::deepep)
+    return NotModelled{"no cost entry for DeepEP over EFA: ours is of GPU-initiated RDMA on InfiniBand"};
   if (has(run.precision, "fp4")) return NotModelled{"no cost entries for " + run.precision};
   const std::int64_t per_node = run.gpus_per_node.value_or(8);
   if (*run.gpus > per_node && *run.gpus % per_node != 0)
@@ -228,6 +236,10 @@ std::variant<Scenario, NotModelled> measured_scenario(const MeasuredRun& run, co
                                            static_cast<std::int32_t>(s.num_micro_batches()));
   if (illegal) return NotModelled{"not a legal schedule: " + illegal->rule};
   return s;
+}
+
+bool shards_parameters(const MeasuredRun& run) {
+  return has(run.sharding, "fsdp");
 }
 
 double measured_step_s(const MeasuredRun& run, const Scenario& s) {

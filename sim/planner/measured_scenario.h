@@ -10,6 +10,7 @@
 //   schedule  1f1b, interleaved when vpp > 1; combined 1F1B when `overlap` names EP, A2A or 1F1B
 //   sharding  distributed optimizer with both of its collectives overlapped; FSDP is taken for that
 //   recompute none
+//   TP overlap for dense models of NeMo and Megatron-Bridge (their recipes set it) and where `overlap` says AsyncTP
 //   dispatcher all-to-all; "DeepEP" in any variant is DeepEP, HybridEP is HybridEP
 //   host      100 us per kernel of a MoE layer (no pass over one is shorter), half of that with CUDA graphs
 //   routing   balanced, unless the text says "natural": preset `natural`, seed 1
@@ -32,6 +33,10 @@ struct NotModelled {
 // `profile` is that of profile_gpu(run.gpu). O(stages + micro-batches) and one memory check per recompute choice.
 std::variant<Scenario, NotModelled> measured_scenario(const MeasuredRun& run, const Model& model,
                                                       const Profile& profile);
+
+// The row shards parameters (FSDP, ZeRO-3), which we take for the distributed optimizer: the gathers of parameters
+// before every use are missing, so it must not teach factors of kernels.
+bool shards_parameters(const MeasuredRun& run);
 
 // Seconds per step that the row measured: step_s, else from tokens_s_gpu, else from tflops_per_gpu by our count of
 // model FLOPs. 0 when the row has none of them.

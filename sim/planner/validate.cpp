@@ -12,11 +12,13 @@
 #include "sim/planner/measured_cluster.h"
 #include "sim/planner/measured_scenario.h"
 #include "sim/planner/simulate.h"
+#include "sim/planner/validation_interval.h"
 #include "sim/planner/validation_stats.h"
 
 namespace tessella {
 namespace {
 
+constexpr double kShare = 0.9; // of rows that an interval is meant to cover
 constexpr double kProbe = 1.1; // a factor's sensitivity is taken between 1 and this
 
 struct Work {
@@ -27,11 +29,12 @@ struct Work {
 
 struct Unique {
   const Scenario* scenario = nullptr;
-  std::string problem; // why it could not run
-  double raw_s = 0.0;
-  double model_flops = 0.0;
-  std::vector<double> sensitivity;
+  Probe raw; // without factors
 };
+
+double model_flops_of(const Scenario& s) {
+  return model_flops(s.model, s.batch, s.flops_convention).count;
+}
 
 bool alike(const Scenario& a, const Scenario& b) {
   return a.model == b.model && a.cluster == b.cluster && a.profile.name == b.profile.name &&
@@ -67,42 +70,15 @@ bool is_derived(const Scenario& s) {
 }
 
 std::string set_up(Work& work, const ValidationInput& input, ValidationRow& row) {
-  const MeasuredRun& run = *work.run;
-  const auto gpu = profile_gpu(run.gpu);
-  if (!gpu || input.profiles.count(*gpu) == 0) return "no profile for GPU " + run.gpu;
-  row.gpu = *gpu;
-  const auto model = input.models.find(run.model);
-  if (model == input.models.end()) {
-    const auto why = input.no_model.find(run.model);
-    return why == input.no_model.end() ? "no model is known by the name " + run.model : why->second;
-  }
-  row.model = model->second.name;
-  row.kind = model->second.has_moe() ? "moe" : "dense";
-  auto made = measured_scenario(run, model->second, input.profiles.at(*gpu));
+  auto made = scenario_of(*work.run, input);
   if (const auto* none = std::get_if<NotModelled>(&made)) return none->reason;
   work.scenario = std::move(std::get<Scenario>(made));
+  row.gpu = work.scenario->cluster.gpu;
+  row.model = work.scenario->model.name;
+  row.kind = work.scenario->model.has_moe() ? "moe" : "dense";
   row.precision = name(work.scenario->precision);
-  row.measured_s = measured_step_s(run, *work.scenario);
-  return {};
-}
-
-void probe(Unique& u) {
-  try {
-    u.raw_s = step_seconds(*u.scenario, neutral_factors());
-    u.model_flops = model_flops(u.scenario->model, u.scenario->batch, u.scenario->flops_convention).count;
-    const bool moe = u.scenario->model.has_moe();
-    u.sensitivity.assign(factor_table().size(), 0.0);
-    for (std::size_t k = 0; k < factor_table().size(); ++k) {
-      if (factor_table()[k].of_moe && !moe) continue;
-      Factors f = neutral_factors();
-      f[k] = kProbe;
-      u.sensitivity[k] = std::log(step_seconds(*u.scenario, f) / u.raw_s) / std::log(kProbe);
-    }
-  } catch (const NotCovered& e) {
-    u.problem = fmt::format("the profile lacks {}", e.missing().front());
-  } catch (const InfeasiblePlan& e) {
-    u.problem = e.what();
-  }
+  row.measured_s = measured_step_s(*work.run, *work.scenario);
+  return row.measured_s > 0.0 ? "" : "nothing was measured";
 }
 
 class Validation {
@@ -111,9 +87,10 @@ class Validation {
 
   ValidationReport run() {
     make_scenarios();
-    each_(unique_.size(), [this](std::size_t i) { probe(unique_[i]); });
+    each_(unique_.size(), [this](std::size_t i) { unique_[i].raw = probe(*unique_[i].scenario, neutral_factors()); });
     collect();
     fit_and_predict();
+    add_intervals();
     add_naive(judged_);
     summarize(report_);
     report_.tau = ladders(judged_);
@@ -135,7 +112,7 @@ class Validation {
       const auto same = std::find_if(unique_.begin(), unique_.end(),
                                      [&](const Unique& u) { return alike(*u.scenario, *w.scenario); });
       w.unique = static_cast<std::size_t>(same - unique_.begin());
-      if (same == unique_.end()) unique_.push_back({&*w.scenario, {}, 0.0, 0.0, {}});
+      if (same == unique_.end()) unique_.push_back({&*w.scenario, {}});
     }
   }
 
@@ -144,13 +121,14 @@ class Validation {
       ValidationRow& row = report_.rows[i];
       if (!work_[i].scenario) continue;
       const Unique& u = unique_[work_[i].unique];
-      row.reason = u.problem;
-      if (!u.problem.empty()) continue;
+      if (!row.reason.empty()) continue;
+      row.reason = u.raw.problem;
+      if (!row.reason.empty()) continue;
       row.modelled = true;
       row.judged = work_[i].run->usable.empty() || work_[i].run->usable == "full";
-      row.raw_s = row.predicted_s = u.raw_s;
-      row.raw_error = u.raw_s / row.measured_s - 1.0;
-      if (row.judged) judged_.push_back({work_[i].run, &*work_[i].scenario, &row, u.model_flops});
+      row.raw_s = row.predicted_s = u.raw.step_s;
+      row.raw_error = u.raw.step_s / row.measured_s - 1.0;
+      if (row.judged) judged_.push_back({work_[i].run, &*work_[i].scenario, &row, model_flops_of(*work_[i].scenario)});
     }
   }
 
@@ -159,9 +137,11 @@ class Validation {
     for (const JudgedRun& j : judged_) cells[cell(*j.row)] += 1.0;
     std::vector<FitRun> runs;
     for (const JudgedRun& j : judged_) {
-      if (j.row->group == group || hardware(*j.row) != gpu_class || is_derived(*j.scenario)) continue;
+      if (j.row->group == group || hardware(*j.row) != gpu_class || is_derived(*j.scenario) ||
+          shards_parameters(*j.run))
+        continue;
       const auto i = static_cast<std::size_t>(j.row - report_.rows.data());
-      runs.push_back({std::log(j.row->measured_s / j.row->raw_s), unique_[work_[i].unique].sensitivity,
+      runs.push_back({std::log(j.row->measured_s / j.row->raw_s), unique_[work_[i].unique].raw.sensitivity,
                       1.0 / cells[cell(*j.row)], j.row->kind == "moe"});
     }
     return fit_factors(runs);
@@ -200,6 +180,22 @@ class Validation {
     }
   }
 
+  void add_intervals() {
+    std::vector<Residue> residues;
+    for (const JudgedRun& j : judged_)
+      residues.push_back({j.row->group, hardware(*j.row) + j.row->kind, cell(*j.row),
+                          std::log(j.row->measured_s / j.row->predicted_s)});
+    for (std::size_t i = 0; i < judged_.size(); ++i) {
+      ValidationRow& row = *judged_[i].row;
+      const auto& sensitivity =
+          unique_[work_[static_cast<std::size_t>(&row - report_.rows.data())].unique].raw.sensitivity;
+      const double left_out = left_out_quantile(residues, residues[i].kind, row.group, kShare);
+      const double width = half_width(left_out, sensitivity, profile_spread(judged_[i].scenario->profile));
+      row.low_s = row.predicted_s * std::exp(-width);
+      row.high_s = row.predicted_s * std::exp(width);
+    }
+  }
+
   const ValidationInput& input_;
   const ForEach& each_;
   std::vector<Work> work_;
@@ -209,6 +205,34 @@ class Validation {
 };
 
 } // namespace
+
+std::variant<Scenario, NotModelled> scenario_of(const MeasuredRun& run, const ValidationInput& input) {
+  const auto gpu = profile_gpu(run.gpu);
+  if (!gpu || input.profiles.count(*gpu) == 0) return NotModelled{"no profile for GPU " + run.gpu};
+  const auto model = input.models.find(run.model);
+  if (model != input.models.end()) return measured_scenario(run, model->second, input.profiles.at(*gpu));
+  const auto why = input.no_model.find(run.model);
+  return NotModelled{why == input.no_model.end() ? "no model is known by the name " + run.model : why->second};
+}
+
+Probe probe(const Scenario& scenario, const Factors& at) {
+  Probe p;
+  try {
+    p.step_s = step_seconds(scenario, at);
+    p.sensitivity.assign(factor_table().size(), 0.0);
+    for (std::size_t k = 0; k < factor_table().size(); ++k) {
+      if (factor_table()[k].of_moe && !scenario.model.has_moe()) continue;
+      Factors f = at;
+      f[k] *= kProbe;
+      p.sensitivity[k] = std::log(step_seconds(scenario, f) / p.step_s) / std::log(kProbe);
+    }
+  } catch (const NotCovered& e) {
+    p.problem = fmt::format("the profile lacks {}", e.missing().front());
+  } catch (const InfeasiblePlan& e) {
+    p.problem = e.what();
+  }
+  return p;
+}
 
 ValidationReport validate(const ValidationInput& input, const ForEach& each) {
   return Validation(input, each).run();

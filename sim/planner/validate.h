@@ -9,12 +9,15 @@
 #include <map>
 #include <span>
 #include <string>
+#include <variant>
+#include <vector>
 
 #include "sim/domain/measured_run.h"
 #include "sim/domain/model.h"
 #include "sim/domain/profile.h"
 #include "sim/domain/validation.h"
 #include "sim/planner/factors.h"
+#include "sim/planner/measured_scenario.h"
 
 namespace tessella {
 
@@ -27,6 +30,18 @@ struct ValidationInput {
 
 // Runs task(0) .. task(n - 1) in any order, on as many threads as it likes.
 using ForEach = std::function<void(std::size_t n, const std::function<void(std::size_t)>& task)>;
+
+// The scenario of one run, or why there is none.
+std::variant<Scenario, NotModelled> scenario_of(const MeasuredRun& run, const ValidationInput& input);
+
+// What a scenario takes under some factors, and how much each of them moves it: d log(step) / d log(factor), taken over
+// +10 %. A step that cannot be simulated has a problem instead.
+struct Probe {
+  std::string problem;
+  double step_s = 0.0;
+  std::vector<double> sensitivity;
+};
+Probe probe(const Scenario& scenario, const Factors& at);
 
 // Results do not depend on the threads behind `each`. Runs that are alike are simulated once.
 ValidationReport validate(const ValidationInput& input, const ForEach& each);

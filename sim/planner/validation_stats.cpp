@@ -140,7 +140,7 @@ std::vector<SwitchPair> switch_pairs(const std::vector<JudgedRun>& runs) {
       const double measured = runs[j].row->measured_s / runs[i].row->measured_s - 1.0;
       if (std::abs(measured) < kTie) continue;
       const double predicted = runs[j].row->predicted_s / runs[i].row->predicted_s - 1.0;
-      pairs.push_back({what, runs[i].row->id, runs[j].row->id, measured, predicted});
+      pairs.push_back({what, runs[i].row->id, runs[j].row->id, measured, predicted, predicted != 0.0});
     }
   return pairs;
 }

@@ -64,6 +64,22 @@ void add_summaries(std::string& out, const std::string& title, const std::vector
   }
 }
 
+void add_pairs(std::string& out, const std::vector<SwitchPair>& pairs) {
+  auto to = std::back_inserter(out);
+  const auto told = std::count_if(pairs.begin(), pairs.end(), [](const SwitchPair& p) { return p.told_apart; });
+  const auto right = std::count_if(pairs.begin(), pairs.end(), [](const SwitchPair& p) { return p.right(); });
+  if (!pairs.empty())
+    fmt::format_to(to,
+                   "\nswitches: {} of {} pairs have the right sign; {} more differ in what the model does not know\n",
+                   right, told, static_cast<std::ptrdiff_t>(pairs.size()) - told);
+  for (const SwitchPair& p : pairs)
+    fmt::format_to(to, "  {:<11}{:<28}{:<28} measured {:>6} %  predicted {:>6} %{}\n", p.what, p.first, p.second,
+                   percent(p.measured), percent(p.predicted),
+                   !p.told_apart ? "  not told apart"
+                   : p.right()   ? ""
+                                 : "  WRONG");
+}
+
 } // namespace
 
 std::string validation_json(const ValidationReport& report) {
@@ -84,6 +100,7 @@ std::string validation_json(const ValidationReport& report) {
                              {"second", p.second},
                              {"measured", p.measured},
                              {"predicted", p.predicted},
+                             {"told_apart", p.told_apart},
                              {"right", p.right()}});
   j["factors"] = ordered_json::object();
   for (const FactorValue& f : report.factors) {
@@ -131,13 +148,7 @@ std::string validation_text(const ValidationReport& report) {
   if (!report.tau.empty()) out += "\nrank correlation inside a ladder          rows  pairs    tau\n";
   for (const LadderTau& t : report.tau)
     fmt::format_to(to, "  {:<38}{:>6}{:>7}{:>7.2f}\n", t.name, t.rows, t.pairs, t.tau);
-  if (!report.pairs.empty()) {
-    const auto right = std::count_if(report.pairs.begin(), report.pairs.end(), [](const auto& p) { return p.right(); });
-    fmt::format_to(to, "\nswitches: {} of {} pairs have the right sign\n", right, report.pairs.size());
-  }
-  for (const SwitchPair& p : report.pairs)
-    fmt::format_to(to, "  {:<11}{:<28}{:<28} measured {:>7} %  predicted {:>7} %{}\n", p.what, p.first, p.second,
-                   percent(p.measured), percent(p.predicted), p.right() ? "" : "  WRONG");
+  add_pairs(out, report.pairs);
   if (!report.factors.empty()) out += "\nfactors (fitted on all groups; range over those that leave one out)\n";
   for (const FactorValue& f : report.factors) {
     double low = f.value, high = f.value;
