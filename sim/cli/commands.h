@@ -12,5 +12,7 @@ void add_run(CLI::App& app, int& code);
 void add_check(CLI::App& app, int& code);
 void add_memory(CLI::App& app, int& code);
 void add_list(CLI::App& app, int& code);
+void add_pair(CLI::App& app, int& code);
+void add_pairs(CLI::App& app, int& code);
 
 } // namespace tessella

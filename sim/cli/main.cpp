@@ -20,6 +20,8 @@ int main(int argc, char** argv) {
   add_check(app, code);
   add_memory(app, code);
   add_list(app, code);
+  add_pair(app, code);
+  add_pairs(app, code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
