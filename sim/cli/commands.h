@@ -19,5 +19,7 @@ void add_merge(CLI::App& app, int& code);
 void add_compare(CLI::App& app, int& code);
 void add_regress(CLI::App& app, int& code);
 void add_import(CLI::App& app, int& code);
+void add_pair(CLI::App& app, int& code);
+void add_pairs(CLI::App& app, int& code);
 
 } // namespace tessella

@@ -27,6 +27,8 @@ int main(int argc, char** argv) {
   add_import(app, code);
   add_list(app, code);
   add_validate(app, code);
+  add_pair(app, code);
+  add_pairs(app, code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

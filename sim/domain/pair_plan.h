@@ -13,9 +13,11 @@
 #include <array>
 #include <compare>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/base/units.h"
@@ -47,6 +49,9 @@ struct PairPlan {
   std::vector<TaskId> ep;
   bool operator==(const PairPlan&) const = default;
 };
+
+// The orders of the pairs of a step, by (stage of the forward, stage of the backward).
+using PairPlans = std::map<std::pair<std::int32_t, std::int32_t>, PairPlan>;
 
 // The text form is a small piece of YAML, three keys with lists of plain words:
 //

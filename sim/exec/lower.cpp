@@ -30,7 +30,8 @@ std::array<Template, 4> stage_templates(const std::vector<PieceOps>& pieces) {
   return t;
 }
 
-void add_pairs(Program& program, const std::vector<std::vector<PieceOps>>& stages, bool delay_wgrad) {
+void add_pairs(Program& program, const std::vector<std::vector<PieceOps>>& stages, bool delay_wgrad,
+               const PairPlans& plans) {
   std::set<std::pair<std::int32_t, std::int32_t>> pairs; // (F stage, B stage)
   for (const auto& slots : program.schedule.ranks)
     for (const Slot& slot : slots)
@@ -41,14 +42,17 @@ void add_pairs(Program& program, const std::vector<std::vector<PieceOps>>& stage
     };
     program.pair_templates[{at(f, ActionKind::F), at(b, ActionKind::B)}] =
         static_cast<std::int32_t>(program.templates.size());
+    const PairTasks pair = pair_tasks(stages[static_cast<std::size_t>(f)], stages[static_cast<std::size_t>(b)],
+                                      {ActionKind::F, ActionKind::B}, delay_wgrad);
+    const auto planned = plans.find({f, b});
     program.templates.push_back(
-        pair_template(stages[static_cast<std::size_t>(f)], stages[static_cast<std::size_t>(b)], delay_wgrad));
+        lower_pair(pair, planned == plans.end() ? megatron_order(pair.tasks, pair.passes) : planned->second));
   }
 }
 
 } // namespace
 
-Program lower(const Scenario& scenario, const Schedule& schedule, const ModelOps& ops) {
+Program lower(const Scenario& scenario, const Schedule& schedule, const ModelOps& ops, const PairPlans& plans) {
   TSL_CHECK_OP(scenario.partition.stages.size(), ==, static_cast<std::size_t>(schedule.num_stages));
   Program program = bare_program(scenario, schedule);
   PieceTable table(scenario, ops, program);
@@ -59,7 +63,7 @@ Program lower(const Scenario& scenario, const Schedule& schedule, const ModelOps
     for (Template& t : stage_templates(pieces)) program.templates.push_back(std::move(t));
     program.stage_templates.push_back({at, at + 1, at + 2, at + 3});
   }
-  add_pairs(program, stages, scenario.schedule.delay_wgrad_compute);
+  add_pairs(program, stages, scenario.schedule.delay_wgrad_compute, plans);
   program.p2p_flight = ops.p2p_latency + ops.p2p_message / ops.p2p_bandwidth;
   cost_positions(scenario, program);
   return program;

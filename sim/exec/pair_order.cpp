@@ -180,9 +180,4 @@ Template lower_pair(const PairTasks& pair, const PairPlan& plan) {
   return t;
 }
 
-Template pair_template(std::span<const PieceOps> forward, std::span<const PieceOps> backward, bool delay_wgrad) {
-  const PairTasks pair = pair_tasks(forward, backward, {ActionKind::F, ActionKind::B}, delay_wgrad);
-  return lower_pair(pair, megatron_order(pair.tasks, pair.passes));
-}
-
 } // namespace tessella

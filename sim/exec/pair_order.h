@@ -16,7 +16,6 @@
 
 #include "sim/domain/pair_plan.h"
 #include "sim/exec/pair_tasks.h"
-#include "sim/exec/pieces.h"
 #include "sim/exec/program.h"
 
 namespace tessella {
@@ -31,8 +30,5 @@ std::optional<std::string> order_problem(std::span<const PairTask> tasks, const 
 // The template that runs the tasks in this order, which must have no problem. Its ops stand in an issue order in which
 // every all-to-all comes right after the last op it depends on. O(ops).
 Template lower_pair(const PairTasks& pair, const PairPlan& plan);
-
-// The template of a forward beside a backward in Megatron's order; pieces in forward order.
-Template pair_template(std::span<const PieceOps> forward, std::span<const PieceOps> backward, bool delay_wgrad);
 
 } // namespace tessella

@@ -150,7 +150,8 @@ class RandomProgram {
       for (std::size_t b = 0; b < stages; ++b) {
         program.pair_templates[{program.stage_templates[f][0], program.stage_templates[b][1]}] =
             static_cast<std::int32_t>(program.templates.size());
-        program.templates.push_back(pair_template(pieces[f], pieces[b], delay));
+        const PairTasks pair = pair_tasks(pieces[f], pieces[b], {ActionKind::F, ActionKind::B}, delay);
+        program.templates.push_back(lower_pair(pair, megatron_order(pair.tasks, pair.passes)));
       }
   }
 
