@@ -7,7 +7,7 @@
 
 #include "sim/base/rng.h"
 #include "sim/store/results_db.h"
-#include "tests/support/command.h"
+#include "tests/support/process.h"
 
 using namespace tessella;
 using namespace tessella::testing;
