@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "sim/domain/comparison.h"
-#include "tests/support/command.h"
+#include "tests/support/process.h"
 
 using namespace tessella;
 using namespace tessella::testing;
