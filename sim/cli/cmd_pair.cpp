@@ -102,16 +102,27 @@ PairPlan read_order(const std::string& file, const PairTasks& tasks) {
   return plan;
 }
 
-void print_methods(const PairProblem& problem, const SearchLimits& limits) {
+// All methods in one table; returns what the exact search proved.
+Duration print_methods(const PairProblem& problem, const SearchLimits& limits) {
+  Duration lower_bound;
   fmt::print("{:<12} {:>12} {:>8} {:>8}\n", "method", "post-overlap", "saves", "hidden");
   for (const OverlapMethod m : kOverlapMethods) {
     if (!applies(m, problem.passes)) continue;
     const PairResult r = schedule_pair(problem, m, limits);
+    lower_bound = max(lower_bound, r.lower_bound);
     fmt::print("{:<12} {:>12} {:>8} {:>8}{}\n", name(m), format_duration(r.post_overlap),
                format_percent(r.overlap_gain()), format_percent(r.hidden_share()),
                m == OverlapMethod::exact ? (r.proven ? "  proven" : "  not proven") : "");
   }
   fmt::print("\n");
+  return lower_bound;
+}
+
+void show(const PairFlags& flags, const PairProblem& problem, PairResult result, const SearchLimits& limits) {
+  result.lower_bound = print_methods(problem, limits);
+  result.proven = result.lower_bound == result.post_overlap;
+  const std::string by = flags.order.empty() ? flags.method : printable(flags.order);
+  fmt::print("{}", pair_text(result, by, {terminal_width(), flags.tasks}));
 }
 
 int pair(const PairFlags& flags) {
@@ -120,23 +131,22 @@ int pair(const PairFlags& flags) {
   const PairPasses passes{sides[0].pass, sides[1].pass};
   const OverlapMethod method = parse_method(flags.method, passes);
   const ChunkLibrary chunks(scenario, make_model_ops(scenario));
-  std::array<ChunkSpec, 2> specs;
-  for (std::size_t i = 0; i < 2; ++i) {
-    specs[i] = chunk_spec(scenario.model, scenario.partition.stages[static_cast<std::size_t>(sides[i].stage)]);
-    fmt::print("{} of stage {}: {}\n", letter(passes[i]), sides[i].stage, to_text(specs[i], scenario.model));
-  }
-  const PairTasks tasks = chunks.tasks(specs[0], specs[1], passes);
+  const auto spec = [&](const PairSide& side) {
+    return chunk_spec(scenario.model, scenario.partition.stages[static_cast<std::size_t>(side.stage)]);
+  };
+  const PairTasks tasks = chunks.tasks(spec(sides[0]), spec(sides[1]), passes);
   const PairProblem problem = pair_problem(tasks);
   const SearchLimits limits{flags.nodes, std::nullopt};
-  print_methods(problem, limits);
   const PairResult result = flags.order.empty() ? schedule_pair(problem, method, limits)
                                                 : cost_of_order(problem, read_order(flags.order, tasks));
-  const std::string by = flags.order.empty() ? flags.method : printable(flags.order);
-  fmt::print("{}", pair_text(result, by, {terminal_width(), flags.tasks}));
-  if (flags.save_order == "-")
+  if (flags.save_order == "-") { // nothing else on standard output
     fmt::print("{}", to_text(result.plan));
-  else if (!flags.save_order.empty())
-    write_file(flags.save_order, to_text(result.plan));
+    return kExitOk;
+  }
+  for (const PairSide& side : sides)
+    fmt::print("{} of stage {}: {}\n", letter(side.pass), side.stage, to_text(spec(side), scenario.model));
+  show(flags, problem, result, limits);
+  if (!flags.save_order.empty()) write_file(flags.save_order, to_text(result.plan));
   return kExitOk;
 }
 
