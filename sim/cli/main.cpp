@@ -20,6 +20,7 @@ int main(int argc, char** argv) {
   add_check(app, code);
   add_memory(app, code);
   add_plan(app, code);
+  add_search(app, code);
   add_list(app, code);
   try {
     app.parse(argc, argv);

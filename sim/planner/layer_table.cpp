@@ -1,7 +1,5 @@
 #include "sim/planner/layer_table.h"
 
-#include "sim/cost/flops.h"
-
 namespace tessella {
 namespace {
 
@@ -15,8 +13,8 @@ PassTimes pass(const std::vector<OpCost>& ops) {
   return t;
 }
 
-PieceTimes piece(const OpChain& chain, double flops) {
-  return {pass(chain.forward), pass(chain.backward), pass(chain.wgrad), flops};
+PieceTimes piece(const OpChain& chain) {
+  return {pass(chain.forward), pass(chain.backward), pass(chain.wgrad)};
 }
 
 } // namespace
@@ -50,7 +48,6 @@ PieceTimes& PieceTimes::operator+=(const PieceTimes& o) {
   forward += o.forward;
   input_grad += o.input_grad;
   weight_grad += o.weight_grad;
-  flops += o.flops;
   return *this;
 }
 
@@ -58,27 +55,21 @@ PieceTimes& PieceTimes::operator-=(const PieceTimes& o) {
   forward -= o.forward;
   input_grad -= o.input_grad;
   weight_grad -= o.weight_grad;
-  flops -= o.flops;
   return *this;
 }
 
 LayerTable::LayerTable(const Scenario& scenario, const ModelOps& ops) : upto_(1) {
   const Model& model = scenario.model;
-  const auto flops = [&](const LayerKind& kind) {
-    return layer_flops_per_token(model.hidden_size, kind, scenario.batch.seq_length, scenario.flops_convention).total();
-  };
   std::vector<PieceTimes> kinds;
-  for (std::size_t k = 0; k < model.kinds.size(); ++k) kinds.push_back(piece(ops.kinds[k], flops(model.kinds[k])));
+  for (const OpChain& chain : ops.kinds) kinds.push_back(piece(chain));
   for (const std::int32_t kind : model.layers) {
     PieceTimes next = upto_.back();
     upto_.push_back(next += kinds[static_cast<std::size_t>(kind)]);
   }
-  const FlopsBreakdown all = model_flops_per_token(model, scenario.batch.seq_length, scenario.flops_convention);
-  const double logits = all.logits / static_cast<double>(1 + model.mtp_num_layers);
-  embedding_ = piece(ops.embedding, 0.0);
-  head_ = piece(ops.head, logits);
+  embedding_ = piece(ops.embedding);
+  head_ = piece(ops.head);
   if (model.mtp_num_layers == 0) return;
-  mtp_ = piece(ops.mtp_extra, logits + all.mtp / static_cast<double>(model.mtp_num_layers));
+  mtp_ = piece(ops.mtp_extra);
   mtp_ += kinds[static_cast<std::size_t>(model.mtp_kind)];
 }
 

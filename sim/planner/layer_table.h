@@ -29,7 +29,6 @@ struct PieceTimes {
   PassTimes forward;
   PassTimes input_grad;
   PassTimes weight_grad;
-  double flops = 0.0; // model FLOPs per token, forward and backward (sim/cost/flops.h)
 
   PassTimes backward() const; // input and weight gradient
   Duration serial() const { return forward.serial() + backward().serial(); }
