@@ -93,14 +93,28 @@ class Search {
     return s;
   }
 
+  // Of the fullest rank. Where the model state alone does not fit, the activations are left out: no schedule is made.
+  static Bytes free_memory(const Scenario& s) {
+    const Bytes capacity = s.profile.gpu.memory;
+    Bytes state;
+    for (std::int64_t r = 0; r < s.parallelism.pp; ++r) {
+      std::vector<std::int32_t> held;
+      for (std::int64_t stage = r; stage < s.parallelism.num_stages(); stage += s.parallelism.pp)
+        held.push_back(static_cast<std::int32_t>(stage));
+      const RankParams params = rank_params(s.model, s.partition, held, s.parallelism);
+      state = std::max(state, model_state(params, s.parallelism, s.optimizer, s.precision).model_state());
+    }
+    if (state > capacity) return capacity - state;
+    const MemoryReport report = memory_report(s, schedule_of(s));
+    return capacity - report.ranks[static_cast<std::size_t>(report.peak_rank)].peak();
+  }
+
   void keep_what_fits(const std::vector<Configuration>& space) {
     std::vector<std::optional<Candidate>> all(space.size());
     parallel_for(space.size(), options_.threads, [&](std::size_t i) {
       const std::optional<Scenario> s = legal(space[i]);
       if (!s) return;
-      const MemoryReport report = memory_report(*s, schedule_of(*s));
-      const Bytes peak = report.ranks[static_cast<std::size_t>(report.peak_rank)].peak();
-      all[i] = Candidate{space[i], s->partition, report.capacity - peak, {}, {}, 0.0, true};
+      all[i] = Candidate{space[i], s->partition, free_memory(*s), {}, {}, 0.0, true};
     });
     const Candidate* leanest = nullptr;
     for (std::optional<Candidate>& c : all) {
