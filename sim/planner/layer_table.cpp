@@ -1,5 +1,7 @@
 #include "sim/planner/layer_table.h"
 
+#include <map>
+
 namespace tessella {
 namespace {
 
@@ -15,6 +17,25 @@ PassTimes pass(const std::vector<OpCost>& ops) {
 
 PieceTimes piece(const OpChain& chain) {
   return {pass(chain.forward), pass(chain.backward), pass(chain.wgrad)};
+}
+
+void add_slowed(const OpChain& chain, std::int64_t times, std::map<double, Duration>& sums) {
+  for (const auto* ops : {&chain.forward, &chain.backward, &chain.wgrad})
+    for (const OpCost& op : *ops)
+      if (op.cls != OpClass::ep) sums[op.contention.moving] += op.duration * times;
+}
+
+std::vector<SlowedWork> slowed_kernels(const Model& model, const ModelOps& ops) {
+  std::map<double, Duration> sums;
+  for (const std::int32_t kind : model.layers) add_slowed(ops.kinds[static_cast<std::size_t>(kind)], 1, sums);
+  add_slowed(ops.embedding, 1, sums);
+  add_slowed(ops.head, 1, sums);
+  add_slowed(ops.mtp_extra, model.mtp_num_layers, sums);
+  if (model.mtp_num_layers > 0)
+    add_slowed(ops.kinds[static_cast<std::size_t>(model.mtp_kind)], model.mtp_num_layers, sums);
+  std::vector<SlowedWork> all;
+  for (const auto& [factor, work] : sums) all.push_back({factor, work});
+  return all;
 }
 
 } // namespace
@@ -68,6 +89,7 @@ LayerTable::LayerTable(const Scenario& scenario, const ModelOps& ops) : upto_(1)
   }
   embedding_ = piece(ops.embedding);
   head_ = piece(ops.head);
+  slowed_ = slowed_kernels(model, ops);
   if (model.mtp_num_layers == 0) return;
   mtp_ = piece(ops.mtp_extra);
   mtp_ += kinds[static_cast<std::size_t>(model.mtp_kind)];

@@ -38,6 +38,13 @@ struct PieceTimes {
   bool operator==(const PieceTimes&) const = default;
 };
 
+// Compute-lane work of the whole model and one micro-batch that an expert exchange beside it slows by one factor.
+struct SlowedWork {
+  double factor = 1.0;
+  Duration work;
+  bool operator==(const SlowedWork&) const = default;
+};
+
 class LayerTable {
  public:
   LayerTable(const Scenario& scenario, const ModelOps& ops);
@@ -49,11 +56,13 @@ class LayerTable {
   // What does not move: embedding on the first stage, MTP and head on the last.
   const PieceTimes& embedding() const { return embedding_; }
   const PieceTimes& head() const { return head_; }
-  const PieceTimes& mtp() const { return mtp_; } // one block
+  const PieceTimes& mtp() const { return mtp_; }                         // one block
+  const std::vector<SlowedWork>& slowed_work() const { return slowed_; } // ascending by factor
 
  private:
   std::vector<PieceTimes> upto_; // [i] sum of the layers before i
   PieceTimes embedding_, head_, mtp_;
+  std::vector<SlowedWork> slowed_;
 };
 
 } // namespace tessella

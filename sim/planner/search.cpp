@@ -186,6 +186,13 @@ class Search {
     return max(times[options_.top - 1], Duration{tied});
   }
 
+  // Candidates that the present cut does not rule out; the number falls as the search goes on.
+  std::int64_t still_possible() const {
+    const Duration limit = cut();
+    return std::count_if(candidates_.begin(), candidates_.end(),
+                         [&](const Candidate& c) { return c.lower_bound <= limit; });
+  }
+
   void simulate_best_first() {
     std::stable_sort(candidates_.begin(), candidates_.end(),
                      [](const Candidate& a, const Candidate& b) { return a.lower_bound < b.lower_bound; });
@@ -197,8 +204,7 @@ class Search {
       if (end == done || (options_.stop && *options_.stop)) break;
       parallel_for(end - done, options_.threads, [&](std::size_t i) { run_one(candidates_[done + i]); });
       done = end;
-      if (options_.progress)
-        options_.progress(static_cast<std::int64_t>(done), static_cast<std::int64_t>(candidates_.size()));
+      if (options_.progress) options_.progress(static_cast<std::int64_t>(done), still_possible());
     }
     result_.counts.simulated = static_cast<std::int64_t>(done);
     result_.counts.bounded = static_cast<std::int64_t>(candidates_.size() - done);
