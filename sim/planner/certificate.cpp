@@ -3,11 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "sim/cost/collective.h"
-#include "sim/cost/params.h"
-#include "sim/cost/step_costs.h"
+#include "sim/exec/positions.h"
 #include "sim/planner/partition_dp.h"
-#include "sim/topology/groups.h"
 
 namespace tessella {
 namespace {
@@ -140,15 +137,12 @@ Duration contended_work(const Model& model, const Schedule& schedule, const Shap
 
 } // namespace
 
-StepTail step_tail(const Scenario& s) {
-  std::vector<std::int32_t> all;
-  for (std::size_t i = 0; i < s.partition.stages.size(); ++i) all.push_back(static_cast<std::int32_t>(i));
-  const RankParams params = rank_params(s.model, s.partition, all, s.parallelism);
-  StepTail tail;
-  tail.optimizer = optimizer_step(s, params.dense / s.parallelism.pp, params.expert / s.parallelism.pp).duration;
-  if (s.parallelism.world_size > 1)
-    tail.norm_sync = CollectiveModel(s.cluster, s.profile)
-                         .time(Collective::all_reduce, span_of_first(s.cluster, s.parallelism.world_size), Bytes{4});
+StepTail step_tail(const Scenario& scenario, const Schedule& schedule) {
+  Program program = bare_program(scenario, schedule);
+  cost_positions(scenario, program);
+  StepTail tail{program.norm_sync, {}};
+  for (const Position& p : program.positions) tail.optimizer += p.optimizer;
+  tail.optimizer.ps /= static_cast<std::int64_t>(program.positions.size());
   return tail;
 }
 

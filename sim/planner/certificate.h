@@ -28,9 +28,9 @@ namespace tessella {
 // What runs after the pipeline whatever the partition.
 struct StepTail {
   Duration norm_sync;
-  Duration optimizer; // of the mean parameters per rank
+  Duration optimizer; // mean over the ranks; the fullest takes at least as long
 };
-StepTail step_tail(const Scenario& scenario);
+StepTail step_tail(const Scenario& scenario, const Schedule& schedule);
 
 // `p2p_flight` is one message between neighbours. O(slots + stages * layers^2 for one stage per rank).
 PlanCertificate certify(const Model& model, const Schedule& schedule, const LayerTable& table, Duration p2p_flight,

@@ -171,7 +171,8 @@ class Search {
     for (const std::size_t i : members) {
       const Scenario s = scenario_of(candidates_[i]);
       // Message times depend on the grid; none at all is a bound for every grid.
-      candidates_[i].lower_bound = certify(s.model, schedule_of(s), table, {}, step_tail(s)).lower_bound;
+      const Schedule schedule = schedule_of(s);
+      candidates_[i].lower_bound = certify(s.model, schedule, table, {}, step_tail(s, schedule)).lower_bound;
     }
   }
 
