@@ -70,7 +70,6 @@ class Planner {
 
   // Adds the row "overlap": the smallest bottleneck edge in the neighbourhood of the serial-balanced partition.
   void search(std::vector<PlanRow>& rows, PlanFile& plan) {
-    const auto start = std::chrono::steady_clock::now();
     auto centre = std::find_if(rows.begin(), rows.end(), [](const PlanRow& r) { return r.name == "serial"; });
     if (centre == rows.end()) centre = rows.begin();
     PartitionProblem problem =
@@ -78,6 +77,7 @@ class Planner {
     plan.search.solver = options_.reference_milp ? "cbc" : "threshold";
     plan.search.radius = options_.radius;
     plan.search.variables = problem.variables();
+    const auto start = std::chrono::steady_clock::now();
     // The centre is one of the candidates; its bottleneck is a ceiling if it fits.
     if (centre->fits()) problem = prune(problem, centre->bottleneck);
     plan.search.variables_pruned = problem.variables();
