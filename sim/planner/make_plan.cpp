@@ -195,7 +195,7 @@ class Planner {
   OverlapGraph graph_;
   StageMemory memory_;
   PairCosts costs_;
-  PairCost cost_;
+  EdgeCost cost_;
   Duration flight_;
   std::int64_t simulations_ = 0;
 };
