@@ -12,6 +12,7 @@ void add_run(CLI::App& app, int& code);
 void add_check(CLI::App& app, int& code);
 void add_memory(CLI::App& app, int& code);
 void add_plan(CLI::App& app, int& code);
+void add_search(CLI::App& app, int& code);
 void add_list(CLI::App& app, int& code);
 void add_validate(CLI::App& app, int& code);
 void add_sweep(CLI::App& app, int& code);

@@ -25,6 +25,7 @@ int main(int argc, char** argv) {
   add_compare(app, code);
   add_regress(app, code);
   add_import(app, code);
+  add_search(app, code);
   add_list(app, code);
   add_validate(app, code);
   add_pair(app, code);

@@ -46,8 +46,8 @@ struct PlanCertificate {
 };
 
 struct PlanSearch {
-  std::string solver; // threshold | cbc
-  double wall_s = 0.0;
+  std::string solver;  // threshold | cbc
+  double wall_s = 0.0; // pruning and solving, once all pairs are priced
   std::int32_t radius = 0;
   std::int64_t variables = 0;
   std::int64_t variables_pruned = 0;

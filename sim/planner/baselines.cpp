@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "sim/cost/flops.h"
 #include "sim/domain/layout.h"
 #include "sim/planner/partition_dp.h"
 
@@ -72,14 +73,21 @@ Partition layer_count_partition(const Model& model, std::int64_t num_stages) {
   return *balance(model, std::move(layers), std::move(stages)); // without caps there is always one
 }
 
-std::optional<Partition> flops_partition(const Model& model, const LayerTable& table, std::int64_t num_stages) {
-  // A MFLOP is fine enough to tell layers apart and keeps the sums in 64 bits.
-  const auto weight = [](const PieceTimes& p) { return Duration{std::llround(p.flops / 1e6)}; };
+Partition flops_partition(const Model& model, std::int64_t seq_length, FlopsConvention convention,
+                          std::int64_t num_stages) {
+  // A MFLOP per token is fine enough to tell layers apart and keeps the sums in 64 bits.
+  const auto weight = [](double flops) { return Duration{std::llround(flops / 1e6)}; };
+  const auto kind = [&](const LayerKind& k) {
+    return layer_flops_per_token(model.hidden_size, k, seq_length, convention).total();
+  };
   std::vector<ChainLayer> layers;
-  for (std::int32_t i = 0; i < table.num_layers(); ++i) layers.push_back({weight(table.layer(i)), {}, {}});
+  for (std::int64_t i = 0; i < model.num_layers(); ++i) layers.push_back({weight(kind(model.layer(i))), {}, {}});
+  const FlopsBreakdown all = model_flops_per_token(model, seq_length, convention);
+  const double mtp =
+      model.mtp_num_layers == 0 ? 0.0 : all.mtp + static_cast<double>(model.mtp_num_layers) * kind(model.mtp_layer());
   std::vector<ChainStage> stages(static_cast<std::size_t>(num_stages));
-  stages.back().time = weight(table.head()) + weight(table.mtp()) * model.mtp_num_layers;
-  return balance(model, std::move(layers), std::move(stages));
+  stages.back().time = weight(all.logits + mtp);
+  return *balance(model, std::move(layers), std::move(stages)); // without caps there is always one
 }
 
 std::optional<Partition> time_balanced_partition(const Model& model, const LayerTable& table, std::int64_t num_stages,
@@ -104,7 +112,7 @@ std::vector<NamedPartition> baseline_partitions(const Scenario& scenario, const 
   };
   add("uniform", uniform_partition(model, stages));
   add("layer_count", layer_count_partition(model, stages));
-  add("flops", flops_partition(model, table, stages));
+  add("flops", flops_partition(model, scenario.batch.seq_length, scenario.flops_convention, stages));
   add("serial", time_balanced_partition(model, table, stages, 0.0, &memory));
   add("additive", time_balanced_partition(model, table, stages, 1.0, &memory));
   return all;

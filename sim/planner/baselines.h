@@ -38,7 +38,8 @@ Partition layer_count_partition(const Model& model, std::int64_t num_stages);
 // fits. O(stages * layers * log).
 std::optional<Partition> time_balanced_partition(const Model& model, const LayerTable& table, std::int64_t num_stages,
                                                  double efficiency, const StageMemory* memory);
-std::optional<Partition> flops_partition(const Model& model, const LayerTable& table, std::int64_t num_stages);
+Partition flops_partition(const Model& model, std::int64_t seq_length, FlopsConvention convention,
+                          std::int64_t num_stages);
 
 // Those that exist, in the order of the list above.
 std::vector<NamedPartition> baseline_partitions(const Scenario& scenario, const LayerTable& table,

@@ -3,11 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "sim/cost/collective.h"
-#include "sim/cost/params.h"
-#include "sim/cost/step_costs.h"
+#include "sim/exec/positions.h"
 #include "sim/planner/partition_dp.h"
-#include "sim/topology/groups.h"
 
 namespace tessella {
 namespace {
@@ -108,17 +105,44 @@ Duration mean_work(const Model& model, const Shape& shape, const LayerTable& tab
   return {sum.ps / ranks};
 }
 
+// What covering `exchange` with the least slowed kernels of m micro-batches adds to the compute lane; exchange that no
+// kernel is left to cover runs beside an idle lane.
+double covering_cost(const LayerTable& table, std::int64_t micro_batches, double exchange) {
+  double added = 0.0;
+  for (const SlowedWork& w : table.slowed_work()) {
+    const double covers = static_cast<double>(w.work.ps) * w.factor * static_cast<double>(micro_batches);
+    const double used = std::min(exchange, covers);
+    added += used * (1.0 - 1.0 / w.factor);
+    exchange -= used;
+  }
+  return added + exchange;
+}
+
+Duration contended_work(const Model& model, const Schedule& schedule, const Shape& shape, const LayerTable& table,
+                        Duration flight) {
+  double exchange = 0.0;
+  for (std::int32_t l = 0; l < table.num_layers(); ++l) {
+    const PieceTimes layer = table.layer(l);
+    Duration least = Duration::max();
+    for (SlotCounts n : shape.counts) {
+      n.alone = {};
+      least = min(least, charge(layer, n, Lane::exchange));
+    }
+    exchange += static_cast<double>(least.ps);
+  }
+  const double added = covering_cost(table, schedule.num_micro_batches, exchange);
+  const auto ranks = static_cast<double>(shape.lowest.size());
+  return mean_work(model, shape, table, flight, Lane::compute) + Duration{static_cast<std::int64_t>(added / ranks)};
+}
+
 } // namespace
 
-StepTail step_tail(const Scenario& s) {
-  std::vector<std::int32_t> all;
-  for (std::size_t i = 0; i < s.partition.stages.size(); ++i) all.push_back(static_cast<std::int32_t>(i));
-  const RankParams params = rank_params(s.model, s.partition, all, s.parallelism);
-  StepTail tail;
-  tail.optimizer = optimizer_step(s, params.dense / s.parallelism.pp, params.expert / s.parallelism.pp).duration;
-  if (s.parallelism.world_size > 1)
-    tail.norm_sync = CollectiveModel(s.cluster, s.profile)
-                         .time(Collective::all_reduce, span_of_first(s.cluster, s.parallelism.world_size), Bytes{4});
+StepTail step_tail(const Scenario& scenario, const Schedule& schedule) {
+  Program program = bare_program(scenario, schedule);
+  cost_positions(scenario, program);
+  StepTail tail{program.norm_sync, {}};
+  for (const Position& p : program.positions) tail.optimizer += p.optimizer;
+  tail.optimizer.ps /= static_cast<std::int64_t>(program.positions.size());
   return tail;
 }
 
@@ -137,6 +161,7 @@ PlanCertificate certify(const Model& model, const Schedule& schedule, const Laye
   c.bounds = {
       {"work on the compute lane", work(Lane::compute) + rest},
       {"work on the exchange lane", work(Lane::exchange) + rest},
+      {"work with contention", contended_work(model, schedule, shape, table, p2p_flight) + rest},
       {"chain of one micro-batch", round_trip(whole, shape) + p2p_flight * (2 * shape.hops) + rest},
       {"last stage", charge(fixed_tail(model, table), shape.counts.back(), Lane::compute) + rest},
   };

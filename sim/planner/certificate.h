@@ -6,12 +6,15 @@
 //              its last one the gradients still pass them: head and tail. With one stage per rank the bound is the
 //              minimum over all partitions of the largest head + body + tail, by the plain dynamic programme; with
 //              several chunks it is the mean over the ranks, with heads and tails of the embedding alone.
+//   contention The mean of the compute lane again, with what the exchanges beside it must cost: they occupy their lane
+//              for a time, and in that time compute is slowed at least as if only the least sensitive kernels ran, or
+//              idle. All pairs share one pool of kernels, so no order of any pair can do better.
 //   chain      One micro-batch forward through all stages and back.
 //   last_stage The head (and MTP) cannot move: its slots.
 // After the pipeline come the gradient norm, where all ranks meet, and the optimizer over at least the mean of the
 // parameters.
 //
-// Durations are contention-free and at balanced load; a gap therefore contains contention and load imbalance too.
+// Durations are alone on the GPU and at balanced load; a gap therefore contains load imbalance too.
 // Memory is not a bound here. Sources: science/planning, section 7.
 #pragma once
 
@@ -25,9 +28,9 @@ namespace tessella {
 // What runs after the pipeline whatever the partition.
 struct StepTail {
   Duration norm_sync;
-  Duration optimizer; // of the mean parameters per rank
+  Duration optimizer; // mean over the ranks; the fullest takes at least as long
 };
-StepTail step_tail(const Scenario& scenario);
+StepTail step_tail(const Scenario& scenario, const Schedule& schedule);
 
 // `p2p_flight` is one message between neighbours. O(slots + stages * layers^2 for one stage per rank).
 PlanCertificate certify(const Model& model, const Schedule& schedule, const LayerTable& table, Duration p2p_flight,

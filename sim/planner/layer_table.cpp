@@ -1,6 +1,6 @@
 #include "sim/planner/layer_table.h"
 
-#include "sim/cost/flops.h"
+#include <map>
 
 namespace tessella {
 namespace {
@@ -15,8 +15,27 @@ PassTimes pass(const std::vector<OpCost>& ops) {
   return t;
 }
 
-PieceTimes piece(const OpChain& chain, double flops) {
-  return {pass(chain.forward), pass(chain.backward), pass(chain.wgrad), flops};
+PieceTimes piece(const OpChain& chain) {
+  return {pass(chain.forward), pass(chain.backward), pass(chain.wgrad)};
+}
+
+void add_slowed(const OpChain& chain, std::int64_t times, std::map<double, Duration>& sums) {
+  for (const auto* ops : {&chain.forward, &chain.backward, &chain.wgrad})
+    for (const OpCost& op : *ops)
+      if (op.cls != OpClass::ep) sums[op.contention.moving] += op.duration * times;
+}
+
+std::vector<SlowedWork> slowed_kernels(const Model& model, const ModelOps& ops) {
+  std::map<double, Duration> sums;
+  for (const std::int32_t kind : model.layers) add_slowed(ops.kinds[static_cast<std::size_t>(kind)], 1, sums);
+  add_slowed(ops.embedding, 1, sums);
+  add_slowed(ops.head, 1, sums);
+  add_slowed(ops.mtp_extra, model.mtp_num_layers, sums);
+  if (model.mtp_num_layers > 0)
+    add_slowed(ops.kinds[static_cast<std::size_t>(model.mtp_kind)], model.mtp_num_layers, sums);
+  std::vector<SlowedWork> all;
+  for (const auto& [factor, work] : sums) all.push_back({factor, work});
+  return all;
 }
 
 } // namespace
@@ -50,7 +69,6 @@ PieceTimes& PieceTimes::operator+=(const PieceTimes& o) {
   forward += o.forward;
   input_grad += o.input_grad;
   weight_grad += o.weight_grad;
-  flops += o.flops;
   return *this;
 }
 
@@ -58,27 +76,22 @@ PieceTimes& PieceTimes::operator-=(const PieceTimes& o) {
   forward -= o.forward;
   input_grad -= o.input_grad;
   weight_grad -= o.weight_grad;
-  flops -= o.flops;
   return *this;
 }
 
 LayerTable::LayerTable(const Scenario& scenario, const ModelOps& ops) : upto_(1) {
   const Model& model = scenario.model;
-  const auto flops = [&](const LayerKind& kind) {
-    return layer_flops_per_token(model.hidden_size, kind, scenario.batch.seq_length, scenario.flops_convention).total();
-  };
   std::vector<PieceTimes> kinds;
-  for (std::size_t k = 0; k < model.kinds.size(); ++k) kinds.push_back(piece(ops.kinds[k], flops(model.kinds[k])));
+  for (const OpChain& chain : ops.kinds) kinds.push_back(piece(chain));
   for (const std::int32_t kind : model.layers) {
     PieceTimes next = upto_.back();
     upto_.push_back(next += kinds[static_cast<std::size_t>(kind)]);
   }
-  const FlopsBreakdown all = model_flops_per_token(model, scenario.batch.seq_length, scenario.flops_convention);
-  const double logits = all.logits / static_cast<double>(1 + model.mtp_num_layers);
-  embedding_ = piece(ops.embedding, 0.0);
-  head_ = piece(ops.head, logits);
+  embedding_ = piece(ops.embedding);
+  head_ = piece(ops.head);
+  slowed_ = slowed_kernels(model, ops);
   if (model.mtp_num_layers == 0) return;
-  mtp_ = piece(ops.mtp_extra, logits + all.mtp / static_cast<double>(model.mtp_num_layers));
+  mtp_ = piece(ops.mtp_extra);
   mtp_ += kinds[static_cast<std::size_t>(model.mtp_kind)];
 }
 

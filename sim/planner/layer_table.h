@@ -29,7 +29,6 @@ struct PieceTimes {
   PassTimes forward;
   PassTimes input_grad;
   PassTimes weight_grad;
-  double flops = 0.0; // model FLOPs per token, forward and backward (sim/cost/flops.h)
 
   PassTimes backward() const; // input and weight gradient
   Duration serial() const { return forward.serial() + backward().serial(); }
@@ -37,6 +36,13 @@ struct PieceTimes {
   PieceTimes& operator+=(const PieceTimes& o);
   PieceTimes& operator-=(const PieceTimes& o);
   bool operator==(const PieceTimes&) const = default;
+};
+
+// Compute-lane work of the whole model and one micro-batch that an expert exchange beside it slows by one factor.
+struct SlowedWork {
+  double factor = 1.0;
+  Duration work;
+  bool operator==(const SlowedWork&) const = default;
 };
 
 class LayerTable {
@@ -50,11 +56,13 @@ class LayerTable {
   // What does not move: embedding on the first stage, MTP and head on the last.
   const PieceTimes& embedding() const { return embedding_; }
   const PieceTimes& head() const { return head_; }
-  const PieceTimes& mtp() const { return mtp_; } // one block
+  const PieceTimes& mtp() const { return mtp_; }                         // one block
+  const std::vector<SlowedWork>& slowed_work() const { return slowed_; } // ascending by factor
 
  private:
   std::vector<PieceTimes> upto_; // [i] sum of the layers before i
   PieceTimes embedding_, head_, mtp_;
+  std::vector<SlowedWork> slowed_;
 };
 
 } // namespace tessella

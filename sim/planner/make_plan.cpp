@@ -46,7 +46,7 @@ class Planner {
     rows.erase(best);
     plan.baselines = std::move(rows);
     const bool proven = plan.certificate.surrogate_proven;
-    plan.certificate = certify(scenario_.model, schedule_, table_, flight_, step_tail(scenario_));
+    plan.certificate = certify(scenario_.model, schedule_, table_, flight_, step_tail(scenario_, schedule_));
     plan.certificate.surrogate_proven = proven;
     plan.search.simulations = simulations_;
     plan.search.pairs_distinct = costs_.distinct();
@@ -70,7 +70,6 @@ class Planner {
 
   // Adds the row "overlap": the smallest bottleneck edge in the neighbourhood of the serial-balanced partition.
   void search(std::vector<PlanRow>& rows, PlanFile& plan) {
-    const auto start = std::chrono::steady_clock::now();
     auto centre = std::find_if(rows.begin(), rows.end(), [](const PlanRow& r) { return r.name == "serial"; });
     if (centre == rows.end()) centre = rows.begin();
     PartitionProblem problem =
@@ -78,6 +77,7 @@ class Planner {
     plan.search.solver = options_.reference_milp ? "cbc" : "threshold";
     plan.search.radius = options_.radius;
     plan.search.variables = problem.variables();
+    const auto start = std::chrono::steady_clock::now();
     // The centre is one of the candidates; its bottleneck is a ceiling if it fits.
     if (centre->fits()) problem = prune(problem, centre->bottleneck);
     plan.search.variables_pruned = problem.variables();
@@ -195,7 +195,7 @@ class Planner {
   OverlapGraph graph_;
   StageMemory memory_;
   PairCosts costs_;
-  PairCost cost_;
+  EdgeCost cost_;
   Duration flight_;
   std::int64_t simulations_ = 0;
 };

@@ -76,7 +76,7 @@ std::vector<std::vector<StageContent>> candidates_around(const Partition& baseli
   return all;
 }
 
-Duration bottleneck(const OverlapGraph& graph, const Partition& partition, const PairCost& cost) {
+Duration bottleneck(const OverlapGraph& graph, const Partition& partition, const EdgeCost& cost) {
   Duration worst;
   for (const OverlapEdge& e : graph.edges)
     worst = max(worst, cost(partition.stages[static_cast<std::size_t>(e.forward_stage)],
@@ -93,7 +93,7 @@ std::int64_t PartitionProblem::variables() const {
 }
 
 PartitionProblem partition_problem(const OverlapGraph& graph, std::vector<std::vector<StageContent>> candidates,
-                                   const PairCost& cost, const StageMemory* memory) {
+                                   const EdgeCost& cost, const StageMemory* memory) {
   PartitionProblem problem;
   problem.candidates = std::move(candidates);
   for (const OverlapEdge& e : graph.edges) {

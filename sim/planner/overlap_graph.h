@@ -38,7 +38,7 @@ struct OverlapGraph {
 OverlapGraph overlap_graph(const Schedule& schedule);
 
 // Post-overlap cost of a forward stage beside a backward stage.
-using PairCost = std::function<Duration(const StageContent& forward, const StageContent& backward)>;
+using EdgeCost = std::function<Duration(const StageContent& forward, const StageContent& backward)>;
 
 // [stage] layer ranges within `radius` of the baseline's boundaries, ascending by first and then by number of layers.
 // Boundaries stay in [0, layers]; a stage keeps at least one layer unless the baseline leaves some stage empty. The
@@ -46,7 +46,7 @@ using PairCost = std::function<Duration(const StageContent& forward, const Stage
 std::vector<std::vector<StageContent>> candidates_around(const Partition& baseline, std::int32_t radius);
 
 // The largest edge of a partition: what the search minimises.
-Duration bottleneck(const OverlapGraph& graph, const Partition& partition, const PairCost& cost);
+Duration bottleneck(const OverlapGraph& graph, const Partition& partition, const EdgeCost& cost);
 
 // The search as plain numbers, for both solvers: choose one candidate per stage, consecutive ranges meeting, every
 // limit kept, so that the largest edge cost is smallest.
@@ -73,7 +73,7 @@ struct PartitionProblem {
 
 // `memory` null: no limits. O(edges * candidates^2) look-ups.
 PartitionProblem partition_problem(const OverlapGraph& graph, std::vector<std::vector<StageContent>> candidates,
-                                   const PairCost& cost, const StageMemory* memory);
+                                   const EdgeCost& cost, const StageMemory* memory);
 
 // Safe pruning: candidate pairs dearer than `ceiling` cannot be part of a better plan; a candidate whose every pair on
 // some edge is too dear goes, and with it the pairs of its neighbours, until nothing changes; so does one that no

@@ -15,7 +15,7 @@ using namespace tessella;
 namespace {
 
 // Random layer times; a pair costs the larger of the two sums plus a part of the smaller that depends on both.
-PairCost random_cost(std::uint64_t seed, std::int64_t layers) {
+EdgeCost random_cost(std::uint64_t seed, std::int64_t layers) {
   std::vector<std::int64_t> time;
   const Stream stream(seed, Purpose::test);
   for (std::int64_t i = 0; i < layers; ++i)
@@ -39,7 +39,7 @@ struct Instance {
   PartitionProblem problem;
   OverlapGraph graph;
   Partition baseline;
-  PairCost cost;
+  EdgeCost cost;
 };
 
 Instance instance(std::uint64_t seed, std::int32_t pp, std::int32_t vpp, std::int64_t layers, std::int32_t radius) {
