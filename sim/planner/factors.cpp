@@ -1,5 +1,6 @@
 #include "sim/planner/factors.h"
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 
@@ -11,13 +12,13 @@ namespace {
 enum Which : std::size_t {
   clock,
   dense_fp8,
-  attention,
   streams,
   scale_up,
   fabric,
   experts,
   routing,
   exchange,
+  beside,
   host,
   count
 };
@@ -25,13 +26,13 @@ enum Which : std::size_t {
 constexpr std::array<FactorInfo, count> kTable = {{
     {"clock", "time of all tensor-core kernels: sustained power against the short bursts of the tables", 0.06, false},
     {"dense_fp8", "time of FP8 GEMMs beyond that: scaling, transposes, kernel choice", 0.08, false},
-    {"attention", "time of attention kernels: library version and determinism", 0.08, false},
     {"streams", "time of bandwidth-bound kernels: what is fused and what is not", 0.25, false},
     {"scale_up", "time of TP and CP collectives inside a node: how much of them GEMMs hide", 0.3, false},
     {"fabric", "time of collectives between nodes: network software and its tuning", 0.2, false},
     {"experts", "time of grouped GEMMs: the training library against the table's fused inference kernel", 0.15, true},
     {"routing", "time of router, permutation and un-permutation: unfused in training", 0.4, true},
     {"exchange", "time of expert dispatch and combine: waiting for peers, SMs taken from compute", 0.25, true},
+    {"beside", "time of kernels while an expert exchange runs beside them: SMs, memory, order of launches", 0.15, true},
     {"host", "CPU time to issue one kernel of a MoE layer in eager mode", 0.2, true},
 }};
 
@@ -45,6 +46,7 @@ void stretch(ProfileEntry& e, double factor) {
     const bool rate = key == "peak" || key == "hbm" || key == "bandwidth" || key == "efficiency" || key == "factor";
     const bool time =
         key == "launch" || key == "latency" || key == "latency_per_rank" || key == "seconds" || key == "chunk_latency";
+    if (e.form == "contention") value = std::max(1.0, value * factor);
     if (rate) value /= factor;
     if (time) value *= factor;
   }
@@ -65,8 +67,8 @@ std::optional<std::size_t> factor_of(const ProfileEntry& e) {
   if (starts(op, "grouped_gemm")) return experts;
   if (op == "sustained") return clock;
   if (starts(op, "gemm")) return starts(e.dtype, "fp8") ? std::optional<std::size_t>(dense_fp8) : std::nullopt;
-  if (starts(op, "attention") || starts(op, "gdn")) return attention;
   if (op == "host_moe") return host;
+  if (e.form == "contention") return beside;
   if (op == "router" || op == "permute" || op == "unpermute") return routing;
   if (starts(op, "dispatch") || starts(op, "combine")) return exchange;
   if (e.form == "collective") return e.tier == "fabric" ? fabric : scale_up;

@@ -37,10 +37,10 @@ double model_flops_of(const Scenario& s) {
 }
 
 bool alike(const Scenario& a, const Scenario& b) {
-  return a.model == b.model && a.cluster == b.cluster && a.profile.name == b.profile.name &&
-         a.profile.entries.size() == b.profile.entries.size() && a.parallelism == b.parallelism && a.batch == b.batch &&
-         a.precision == b.precision && a.recompute == b.recompute && a.dispatcher == b.dispatcher &&
-         a.schedule == b.schedule && a.optimizer == b.optimizer && a.routing == b.routing && a.partition == b.partition;
+  return a.model == b.model && a.cluster == b.cluster && a.profile == b.profile && a.parallelism == b.parallelism &&
+         a.batch == b.batch && a.precision == b.precision && a.recompute == b.recompute &&
+         a.dispatcher == b.dispatcher && a.schedule == b.schedule && a.optimizer == b.optimizer &&
+         a.routing == b.routing && a.partition == b.partition;
 }
 
 double step_seconds(Scenario s, const Factors& factors) {
