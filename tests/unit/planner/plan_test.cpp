@@ -9,6 +9,7 @@
 #include "sim/planner/certificate.h"
 #include "sim/planner/make_plan.h"
 #include "sim/planner/overlap_graph.h"
+#include "sim/planner/partition_milp.h"
 #include "sim/planner/search.h"
 #include "sim/planner/simulate.h"
 #include "sim/planner/stage_memory.h"
@@ -77,6 +78,10 @@ TEST_CASE("The planner's memory limits agree with the memory report") {
 }
 
 TEST_CASE("CBC and the threshold search plan the same bottleneck") {
+  if (!has_milp()) {
+    MESSAGE("skipped: built without CBC");
+    return;
+  }
   const Scenario s = scenario({kOverlap, "parallelism.pp=4", "parallelism.vpp=2"});
   PlanOptions options;
   options.refine_rounds = 0;
