@@ -26,8 +26,8 @@ std::int64_t decoder_layers(const Partition& p) {
 // The first input of the plan that is another file now.
 std::optional<std::string> stale_input(const PlanFile& plan, const Scenario& scenario) {
   for (const auto& [file, hash] : scenario.inputs) {
-    const auto then =
-        std::find_if(plan.inputs.begin(), plan.inputs.end(), [&](const auto& i) { return i.first == file; });
+    const auto then = std::find_if(plan.inputs.begin(), plan.inputs.end(),
+                                   [&wanted = file](const auto& i) { return i.first == wanted; });
     if (then == plan.inputs.end() || then->second != hash) return file;
   }
   return std::nullopt;
