@@ -107,6 +107,7 @@ void add_run(CLI::App& app, int& code) {
   CLI::App* command = app.add_subcommand("run", "Simulate an experiment: step time, MFU, memory, where the time goes");
   add_experiment_flags(*command, flags->experiment);
   command->add_option("--schedule", flags->experiment.schedule, "another schedule (tessella list schedules)");
+  command->add_option("--policy", flags->experiment.policy, "bubble filler (tessella list policies)");
   command->add_option("--steps", flags->experiment.steps, "how many steps to simulate");
   command->add_option("--threads", flags->threads, "threads; results do not depend on it")
       ->check(CLI::Range(1U, 1024U))

@@ -9,6 +9,7 @@
 
 #include "sim/config/load.h"
 #include "sim/domain/legality.h"
+#include "sim/exec/fill_policies.h"
 #include "sim/schedule/table.h"
 
 namespace tessella {
@@ -43,12 +44,14 @@ Scenario load_experiment(const ExperimentFlags& flags) {
   LoadOptions options;
   options.overrides = flags.overrides;
   if (!flags.schedule.empty()) options.overrides.push_back("schedule.name=" + flags.schedule);
+  if (!flags.policy.empty()) options.overrides.push_back("bubble_filler.policy=" + flags.policy);
   options.seed = flags.seed;
   options.steps = flags.steps;
   for (const ScheduleInfo& row : schedule_table()) {
     options.schedules.emplace_back(row.name);
     for (const std::string_view alias : row.aliases) options.schedules.emplace_back(alias);
   }
+  for (const FillPolicy& policy : fill_policy_table()) options.fill_policies.emplace_back(policy.name);
   options.more_rules = schedule_rules;
   return load_scenario(flags.file, options);
 }

@@ -21,6 +21,7 @@ struct ExperimentFlags {
   std::optional<std::uint64_t> seed;
   std::optional<std::int64_t> steps;
   std::string schedule; // swaps schedule.name
+  std::string policy;   // swaps bubble_filler.policy
 };
 
 void add_experiment_flags(CLI::App& command, ExperimentFlags& flags);

@@ -11,6 +11,7 @@ namespace {
 struct Node {
   Op op;
   std::vector<std::size_t> after; // nodes it depends on
+  Role role = Role::attention;
 };
 
 class PairBuilder {
@@ -20,19 +21,19 @@ class PairBuilder {
   // Appends the items with this role to the lanes, in chain order within their half.
   void add(std::uint8_t half, std::span<const PieceOps::Item> items, Role role) {
     for (const PieceOps::Item& item : items)
-      if (item.role == role) add_to_chain(half, item.op);
+      if (item.role == role) add_to_chain(half, item);
   }
   // The same for the items of one lane only.
   void add(std::uint8_t half, std::span<const PieceOps::Item> items, Role role, OpLane lane) {
     for (const PieceOps::Item& item : items)
-      if (item.role == role && lane_of(item.op) == lane) add_to_chain(half, item.op);
+      if (item.role == role && lane_of(item.op) == lane) add_to_chain(half, item);
   }
   // Weight gradients follow the last op of the backward chain so far; undelayed, the chain goes on behind them.
   void add_wgrad(std::span<const PieceOps::Item> items, Role role) {
     for (const PieceOps::Item& item : items) {
       if (item.role != role) continue;
       const std::optional<std::size_t> input = chain_[1];
-      const std::size_t node = add_to_chain(1, item.op);
+      const std::size_t node = add_to_chain(1, item);
       if (delay_wgrad_) chain_[1] = input ? input : node;
     }
   }
@@ -40,13 +41,22 @@ class PairBuilder {
   Template build() const;
 
  private:
+  // Compute that waits for an exchange right after MoE compute may fill its wait.
+  bool fills_wait(std::size_t node, std::size_t place) const {
+    const bool waits = std::any_of(nodes_[node].after.begin(), nodes_[node].after.end(),
+                                   [&](std::size_t a) { return nodes_[a].op.lane == OpLane::ep; });
+    if (!waits || place == 0 || nodes_[node].op.sync_width > 1) return false;
+    const Role before = nodes_[compute_lane_[place - 1]].role;
+    return before == Role::experts || before == Role::wgrad_experts;
+  }
+
   // Expert all-to-alls have their own lane; what blocks the compute lane stays on it.
   static OpLane lane_of(const Op& op) { return op.cls == OpClass::ep ? OpLane::ep : OpLane::compute; }
 
-  std::size_t add_to_chain(std::uint8_t half, const Op& op) {
-    Node node{op, {}};
+  std::size_t add_to_chain(std::uint8_t half, const PieceOps::Item& item) {
+    Node node{item.op, {}, item.role};
     node.op.half = half;
-    node.op.lane = lane_of(op);
+    node.op.lane = lane_of(item.op);
     if (chain_[half]) node.after.push_back(*chain_[half]);
     const std::size_t index = nodes_.size();
     (node.op.lane == OpLane::ep ? ep_lane_ : compute_lane_).push_back(index);
@@ -88,7 +98,9 @@ Template PairBuilder::build() const {
     }
     TSL_CHECK_OP(next_compute, <, compute_lane_.size());
     TSL_CHECK(ready(compute_lane_[next_compute])); // else the two lane orders contradict each other
+    const bool fills = fills_wait(compute_lane_[next_compute], next_compute);
     issue(compute_lane_[next_compute++]);
+    if (fills) t.ops.back().fill_point = 1;
   }
   return t;
 }

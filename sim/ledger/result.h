@@ -11,6 +11,7 @@
 #include "sim/domain/ledger.h"
 #include "sim/domain/memory.h"
 #include "sim/domain/profile.h"
+#include "sim/exec/fill_sums.h"
 #include "sim/exec/trace_event.h"
 
 namespace tessella {
@@ -52,7 +53,9 @@ struct RunResult {
   double stage_imbalance = 0.0;     // max / mean over stages of F + B, minus 1
   double load_imbalance_mean = 1.0; // max / mean tokens per EP rank, over layers and micro-batches
   double load_imbalance_max = 1.0;
-  Duration filled_bubble; // by the bubble filler; 0 without one
+  Duration filled_bubble; // idle time used by the bubble filler, mean over ranks and steps; 0 without one
+  Duration fill_overrun;  // by which its fills made ranks late, mean over ranks and steps
+  FillSums fill;          // sums over all ranks and steps
   MemoryReport memory;
   ProvenanceShares provenance{};
   std::int64_t simulated_replicas = 0; // < replicas when identical ones were folded

@@ -88,6 +88,10 @@ RunResult summarize(const Scenario& scenario, const RunRecords& records, const S
   fill_throughput(scenario, flops, result);
   fill_stages(scenario, records, result);
   fill_shares(records, result);
+  const std::int64_t rank_steps = scenario.parallelism.world_size * static_cast<std::int64_t>(records.steps.size());
+  result.fill = records.sums.fill;
+  result.filled_bubble = {result.fill.filled.ps / rank_steps};
+  result.fill_overrun = {result.fill.overrun.ps / rank_steps};
   result.rank_rows = records.rank_rows;
   result.memory = memory;
   result.simulated_replicas = records.simulated_replicas;

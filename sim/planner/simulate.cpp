@@ -1,7 +1,9 @@
 #include "sim/planner/simulate.h"
 
+#include <algorithm>
 #include <optional>
 
+#include "sim/base/check.h"
 #include "sim/base/error.h"
 #include "sim/cost/flops.h"
 #include "sim/cost/layer_ops.h"
@@ -46,6 +48,19 @@ MemoryReport memory_of(const Scenario& scenario, const Schedule& schedule, doubl
   return check_memory(scenario, schedule, replan, assume);
 }
 
+FillerOptions filler_options(const Scenario& scenario, const Schedule& schedule) {
+  FillerOptions options;
+  options.policy = find_fill_policy(scenario.bubble_filler.policy);
+  TSL_CHECK(options.policy != nullptr);
+  options.pool = scenario.bubble_filler.pool;
+  options.decision_cost = scenario.bubble_filler.decision_cost;
+  if (!options.on()) return options;
+  const MemoryReport memory = memory_report(scenario, schedule);
+  options.headroom_bytes = std::max<std::int64_t>(
+      0, memory.capacity.count - memory.ranks[static_cast<std::size_t>(memory.peak_rank)].peak().count);
+  return options;
+}
+
 RunResult simulate(const Scenario& scenario, RunOptions options) {
   options.steps = scenario.steps;
   options.seed = scenario.seed;
@@ -55,11 +70,15 @@ RunResult simulate(const Scenario& scenario, RunOptions options) {
   if (!program.curves.empty()) loads = std::make_unique<RoutedLoads>(scenario);
   const bool alike =
       !loads || scenario.routing.kind == RoutingKind::balanced || scenario.routing.kind == RoutingKind::loads;
+  options.filler = filler_options(scenario, schedule);
   const RunRecords records = run_program(program, loads.get(), alike, options);
   if (records.steps.empty()) throw InfeasiblePlan("interrupted before the first step was complete");
   const StepFlops flops{model_flops(scenario.model, scenario.batch, scenario.flops_convention),
                         hardware_flops(scenario.model, scenario.batch, scenario.flops_convention, scenario.recompute)};
-  return summarize(scenario, records, flops, memory_of(scenario, schedule, records.sums.held_load_max));
+  MemoryReport memory = memory_of(scenario, schedule, records.sums.held_load_max);
+  // Deferred weight gradients hold what they need a little longer; which rank held most is not kept.
+  for (RankMemory& rank : memory.ranks) rank.activations.count += records.sums.fill.pool_peak_bytes;
+  return summarize(scenario, records, flops, memory);
 }
 
 } // namespace tessella

@@ -18,6 +18,9 @@ Program program_of(const Scenario& scenario, const Schedule& schedule);
 // Memory of the schedule that would run; `hottest_load` is max / mean tokens over the ranks of an EP group.
 MemoryReport memory_of(const Scenario& scenario, const Schedule& schedule, double hottest_load);
 
+// What the scenario asks of the bubble filler, within the memory that its static plan leaves free at balanced load.
+FillerOptions filler_options(const Scenario& scenario, const Schedule& schedule);
+
 // options.steps and options.seed are taken from the scenario. Throws NotCovered when the profile lacks a cost.
 RunResult simulate(const Scenario& scenario, RunOptions options);
 
