@@ -8,7 +8,8 @@ namespace tessella {
 
 BubbleFiller::BubbleFiller(const Program& program, const FillerOptions& options, const FillPlan& plan)
     : options_(options), plan_(plan), ranks_(static_cast<std::size_t>(program.group_size)),
-      pools_(program.positions.size() * ranks_) {
+      ep_block_(static_cast<std::size_t>(program.ep_block)), pools_(program.positions.size() * ranks_),
+      fullest_(pools_.size()) {
   for (const Template& t : program.templates) {
     std::size_t points = 0;
     for (const Op& op : t.ops) points += op.fill_point > 0 ? 1 : 0;
@@ -26,6 +27,7 @@ void BubbleFiller::begin_step() {
   constexpr float kNewest = 2.0F / 11.0F;
   for (const Pool& p : pools_) TSL_CHECK(p.tasks.empty());
   sums_ = {};
+  std::fill(fullest_.begin(), fullest_.end(), 0);
   for (Waits& w : waits_) {
     if (w.count == 0) continue;
     const auto n = static_cast<float>(w.count);
@@ -41,11 +43,11 @@ void BubbleFiller::begin_step() {
 std::optional<Duration> BubbleFiller::at_its_place(std::size_t group, std::size_t rank, const PoolTask& task,
                                                    Duration actual) {
   Pool& p = pool(group, rank);
-  const bool full =
-      p.tasks.size() >= static_cast<std::size_t>(options_.pool) || p.bytes + task.bytes > options_.headroom_bytes;
+  const bool full = !has_room(group, rank, task);
   if (!options_.policy->defers) return actual;
   if (!full) {
     push(p, task, actual);
+    ++fullest_[group * ranks_ + rank];
     ++sums_.deferred;
     return std::nullopt;
   }
@@ -57,6 +59,23 @@ std::optional<Duration> BubbleFiller::at_its_place(std::size_t group, std::size_
   take(group, rank, at);
   push(p, task, actual);
   return instead;
+}
+
+bool BubbleFiller::has_room(std::size_t group, std::size_t rank, const PoolTask& task) const {
+  const Pool& p = pool(group, rank);
+  const auto held = static_cast<std::int64_t>(p.tasks.size());
+  const std::int64_t most = options_.policy->together ? std::max(held, fullest_[group * ranks_ + rank]) : held;
+  return most < options_.pool && p.bytes + task.bytes <= options_.headroom_bytes;
+}
+
+void BubbleFiller::exchange_fill(std::size_t group) {
+  if (!options_.policy->together) return;
+  for (std::size_t first = 0; first < ranks_; first += ep_block_) {
+    std::size_t most = 0;
+    for (std::size_t r = first; r < first + ep_block_; ++r) most = std::max(most, pool(group, r).tasks.size());
+    std::fill_n(fullest_.begin() + static_cast<std::ptrdiff_t>(group * ranks_ + first), ep_block_,
+                static_cast<std::int64_t>(most));
+  }
 }
 
 void BubbleFiller::push(Pool& p, const PoolTask& task, Duration actual) {

@@ -51,6 +51,9 @@ class BubbleFiller {
   // A weight gradient reaches its place in the plan: defers it (nothing) or says which work to do there.
   std::optional<Duration> at_its_place(std::size_t group, std::size_t rank, const PoolTask& task, Duration actual);
 
+  // The members of every EP group tell each other how full their pools are.
+  void exchange_fill(std::size_t group);
+
   // The policy's choice among the rank's pool, which `view` need not hold yet; the task stays until take().
   std::optional<std::size_t> pick(std::size_t group, std::size_t rank, RankView view, Duration actual_gap) const;
   Work at(std::size_t group, std::size_t rank, std::size_t task) const;
@@ -74,6 +77,7 @@ class BubbleFiller {
   };
   Pool& pool(std::size_t group, std::size_t rank) { return pools_[group * ranks_ + rank]; }
   const Pool& pool(std::size_t group, std::size_t rank) const { return pools_[group * ranks_ + rank]; }
+  bool has_room(std::size_t group, std::size_t rank, const PoolTask& task) const;
   void push(Pool& p, const PoolTask& task, Duration actual);
 
   // Means in ps: of the steps before (weight 2 / 11 for the newest, as for a window of 10) and sums of this step.
@@ -89,7 +93,10 @@ class BubbleFiller {
   FillerOptions options_;
   const FillPlan& plan_;
   std::size_t ranks_;
-  std::vector<Pool> pools_;                // [group][rank]
+  std::size_t ep_block_;
+  std::vector<Pool> pools_; // [group][rank]
+  // [group][rank], alike in an EP group: the fullest pool at the last exchange, and what was deferred since
+  std::vector<std::int64_t> fullest_;
   std::vector<std::size_t> first_message_; // [group]
   std::vector<std::size_t> last_point_;    // [fill point]: last one of its template
   std::vector<Waits> waits_;               // [place][rank], only when the policy keeps history

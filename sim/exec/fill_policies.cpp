@@ -54,14 +54,30 @@ std::optional<std::size_t> clairvoyant(const RankView& view, const ActualWait& a
 }
 
 constexpr std::array kTable = std::to_array<FillPolicy>({
-    {"none", "the static plan: weight gradients stay at their place", false, false, nullptr, nullptr},
-    {"always_keep", "decides at every slot, at its cost, but always keeps the plan", false, false, keep, nullptr},
-    {"greedy", "best fit into the wait estimated from token counts (Tessera, Algorithm 2)", true, false, greedy,
-     nullptr},
-    {"history", "best fit into the rank's own average wait over the last 10 steps", true, true, history, nullptr},
-    {"look_ahead", "greedy, and may overrun by the wait it expects at the next slots", true, true, look_ahead, nullptr},
-    {"clairvoyant", "UPPER BOUND, not realisable: is told the real waits, decides for free, cuts tasks to fit", true,
-     false, nullptr, clairvoyant},
+    {.name = "none", .description = "the static plan: weight gradients stay at their place"},
+    {.name = "always_keep",
+     .description = "decides at every slot, at its cost, but always keeps the plan",
+     .pick = keep},
+    {.name = "greedy",
+     .description = "best fit into the wait estimated from token counts (Tessera, Algorithm 2)",
+     .defers = true,
+     .pick = greedy},
+    {.name = "history",
+     .description = "best fit into the rank's own average wait over the last 10 steps",
+     .defers = true,
+     .keeps_history = true,
+     .pick = history},
+    {.name = "look_ahead",
+     .description = "an EP group defers together; a fill may overrun by the wait expected at the next slots",
+     .defers = true,
+     .keeps_history = true,
+     .together = true,
+     .pick = look_ahead},
+    {.name = "clairvoyant",
+     .description = "UPPER BOUND, not realisable: is told the real waits, decides for free, cuts tasks to fit",
+     .defers = true,
+     .together = true,
+     .knowing = clairvoyant},
 });
 
 } // namespace

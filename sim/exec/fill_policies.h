@@ -71,8 +71,11 @@ using KnowingPick = std::optional<std::size_t> (*)(const RankView& view, const A
 struct FillPolicy {
   std::string_view name;
   std::string_view description;
-  bool defers = false;           // weight gradients of B actions enter the pool
-  bool keeps_history = false;    // FillSlot::average and later_wait are recorded
+  bool defers = false;        // weight gradients of B actions enter the pool
+  bool keeps_history = false; // FillSlot::average and later_wait are recorded
+  // Weight gradients are deferred by all ranks of an EP group or by none: when the fullest pool of the group, as
+  // exchanged with the token counts before the last dispatch, has room. Else each rank looks at its own pool only.
+  bool together = false;
   Pick pick = nullptr;           // exactly one of the two, except for "none"
   KnowingPick knowing = nullptr; // decides for free, and its tasks are cut where the wait ends and go on later
 };

@@ -47,6 +47,7 @@ struct RunRecords {
   std::vector<LedgerRow> rank_rows;    // per global rank, first step
   ReplicaSums sums;                    // over all steps
   std::int64_t simulated_replicas = 0; // per step
+  bool enough = false;                 // ended early because RunOptions::enough said so
   bool partial = false;                // stopped before all steps were done
   std::vector<TraceEvent> events;
   std::vector<TraceFlow> flows;

@@ -153,7 +153,7 @@ void Replica::run_chain(std::int32_t g, const Template& t, const Slot& slot) {
       run_compute(group, op, slot.first);
     else
       differ = fills ? fill_at_exchange(group, t, i, slot.first) : run_collective(group, op, slot.first);
-    if (filler_ && !fills) plan_ahead(t, i, slot.first);
+    if (filler_ && !fills) plan_ahead(group, t, i, slot.first);
     if (filler_ && !alone) pin_to_exchange(fills ? exchange_end_ : group.clock);
     for (const std::int32_t r : traced) {
       const auto rank = static_cast<std::size_t>(r);

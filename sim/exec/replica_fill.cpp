@@ -15,8 +15,9 @@
 
 namespace tessella {
 
-void Replica::plan_ahead(const Template& t, std::size_t index, const Action& a) {
+void Replica::plan_ahead(const Group& group, const Template& t, std::size_t index, const Action& a) {
   const Op& op = t.ops[index];
+  if (op.cls == OpClass::ep) filler_->exchange_fill(static_cast<std::size_t>(&group - groups_.data()));
   const std::span<const Duration> work(planned_.data(), planned_count_);
   const bool movable = defers(op, a);
   if (t.overlapped)
@@ -136,7 +137,7 @@ bool Replica::fill_at_exchange(Group& group, const Template& t, std::size_t inde
   const Op& op = t.ops[index];
   const auto width = static_cast<std::size_t>(op.sync_width);
   const bool differ = durations(group, op, a, n_ / width);
-  plan_ahead(t, index, a);
+  plan_ahead(group, t, index, a);
   overlap_.begin(group.clock, 0);
   const Overlap::Spans spans = overlap_.add();
   std::copy(group.clock.begin(), group.clock.end(), spans.arrive.begin());

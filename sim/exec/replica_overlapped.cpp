@@ -10,7 +10,7 @@ namespace tessella {
 void Replica::overlapped_collective(Group& group, const Op& op, const Action& a, std::size_t index, const Template& t) {
   const auto width = static_cast<std::size_t>(op.sync_width);
   const bool differ = durations(group, op, a, n_ / width);
-  if (filler_) plan_ahead(t, index, a);
+  if (filler_) plan_ahead(group, t, index, a);
   const Overlap::Spans spans = overlap_.add();
   const std::span<Time> lane = overlap_.ep_clock();
   std::copy(lane.begin(), lane.end(), spans.arrive.begin());
@@ -40,7 +40,7 @@ void Replica::overlapped_collective(Group& group, const Op& op, const Action& a,
 void Replica::overlapped_compute(Group& group, const Op& op, const Action& a, std::size_t index, const Template& t) {
   const auto width = static_cast<std::size_t>(op.sync_width);
   bool differ = durations(group, op, a, n_ / width);
-  if (filler_) plan_ahead(t, index, a);
+  if (filler_) plan_ahead(group, t, index, a);
   if (filler_ && defers(op, a)) differ = defer(group, op, a, differ);
   const std::span<Time> ends = overlap_.ends(index);
   // `ends` first holds when each rank could begin.

@@ -73,6 +73,10 @@ RunRecords run_program(const Program& program, LoadSource* loads, bool loads_ali
       for (const auto& replica : replicas) records.sums += replica->sums();
     if (step == 0) records.rank_rows = rows;
     if (options.progress) options.progress(step + 1, options.steps);
+    if (options.enough && step + 1 < options.steps && options.enough(records.steps)) {
+      records.enough = true;
+      break;
+    }
   }
   for (RunRecords& t : traces) {
     records.events.insert(records.events.end(), t.events.begin(), t.events.end());

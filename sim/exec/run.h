@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 #include "sim/exec/bubble_filler.h"
 #include "sim/exec/loads.h"
@@ -21,6 +22,7 @@ struct RunOptions {
   FillerOptions filler; // off by default, and then the run is that of the static plan, bit by bit
   TraceRequest trace;
   const std::atomic<bool>* stop = nullptr;                             // set from outside to end early
+  std::function<bool(const std::vector<StepRecord>&)> enough;          // asked after each step; may be empty
   std::function<void(std::int64_t done, std::int64_t total)> progress; // steps; may be empty
 };
 

@@ -39,6 +39,9 @@ struct RunResult {
   Duration step_time;               // mean
   Duration step_time_p05;           // equal to the mean for a single step
   Duration step_time_p95;
+  Duration step_time_ci95;          // half width of the 95 % confidence interval of the mean; 0 for a single step
+  double correlation_steps = 1;     // steps that carry the information of one independent step
+  bool precise = false;             // stopped before the last step because the mean was known well enough
   LedgerRow ledger_sum;             // over all ranks and steps: divide by (ranks * sum of step times)
   std::vector<LedgerRow> rank_rows; // per global rank, first step
   Duration ep_busy_sum;             // time expert all-to-alls moved data, over ranks and steps; hidden or exposed

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "sim/base/check.h"
+#include "sim/ledger/step_statistics.h"
 
 namespace tessella {
 namespace {
@@ -29,6 +30,10 @@ void fill_times(const RunRecords& records, RunResult& result) {
   result.step_time = {(total.ps + steps / 2) / steps};
   std::vector<Duration> sorted = result.step_times;
   std::sort(sorted.begin(), sorted.end());
+  const MeanEstimate mean = estimate_mean(result.step_times);
+  result.step_time_ci95 = mean.half_width;
+  result.correlation_steps = mean.correlation_steps;
+  result.precise = records.enough;
   result.step_time_p05 = quantile(sorted, 0.05);
   result.step_time_p95 = quantile(sorted, 0.95);
 }

@@ -11,6 +11,7 @@
 #include "sim/domain/legality.h"
 #include "sim/exec/lower.h"
 #include "sim/exec/routed_loads.h"
+#include "sim/ledger/step_statistics.h"
 #include "sim/ledger/summarize.h"
 #include "sim/schedule/table.h"
 
@@ -59,6 +60,19 @@ FillerOptions filler_options(const Scenario& scenario, const Schedule& schedule)
   options.headroom_bytes = std::max<std::int64_t>(
       0, memory.capacity.count - memory.ranks[static_cast<std::size_t>(memory.peak_rank)].peak().count);
   return options;
+}
+
+std::function<bool(const std::vector<StepRecord>&)> enough_at(double precision) {
+  return [precision](const std::vector<StepRecord>& steps) {
+    constexpr std::size_t kFirst = 30;
+    constexpr std::size_t kEvery = 10;
+    if (steps.size() < kFirst || steps.size() % kEvery != 0) return false;
+    std::vector<Duration> times;
+    for (const StepRecord& s : steps) times.push_back(s.makespan);
+    const MeanEstimate e = estimate_mean(times);
+    return static_cast<double>(steps.size()) >= 10.0 * e.correlation_steps &&
+           e.half_width.seconds() <= precision * e.mean.seconds();
+  };
 }
 
 RunResult simulate(const Scenario& scenario, RunOptions options) {

@@ -106,6 +106,8 @@ std::string run_json(const Scenario& s, const RunResult& r) {
       {"step_time_s", to_seconds(r.step_time)},
       {"step_time_p05_s", to_seconds(r.step_time_p05)},
       {"step_time_p95_s", to_seconds(r.step_time_p95)},
+      {"step_time_ci95_s", to_seconds(r.step_time_ci95)},
+      {"steps", r.step_times.size()},
       {"tokens_per_s_per_gpu", r.tokens_per_s_per_gpu},
       {"tflops_per_gpu", r.tflops_per_gpu},
       {"mfu", r.mfu},
