@@ -37,7 +37,8 @@ std::vector<TextChange> changed_contents(const NamedTexts& before, const NamedTe
   const auto only = [](const NamedTexts& these, const NamedTexts& others) {
     NamedTexts out;
     for (const auto& [file, sha256] : these)
-      if (std::none_of(others.begin(), others.end(), [&](const auto& other) { return other.second == sha256; }))
+      if (std::none_of(others.begin(), others.end(),
+                       [&hash = sha256](const auto& other) { return other.second == hash; }))
         out.emplace_back(file, sha256.substr(0, kShown));
     return out;
   };
