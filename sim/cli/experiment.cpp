@@ -10,6 +10,7 @@
 #include "sim/config/load.h"
 #include "sim/config/plan_yaml.h"
 #include "sim/domain/legality.h"
+#include "sim/exec/fill_policies.h"
 #include "sim/schedule/table.h"
 
 namespace tessella {
@@ -55,6 +56,7 @@ LoadOptions experiment_rules() {
     options.schedules.emplace_back(row.name);
     for (const std::string_view alias : row.aliases) options.schedules.emplace_back(alias);
   }
+  for (const FillPolicy& policy : fill_policy_table()) options.fill_policies.emplace_back(policy.name);
   options.more_rules = schedule_rules;
   return options;
 }
@@ -63,6 +65,7 @@ Scenario load_experiment(const ExperimentFlags& flags) {
   LoadOptions options = experiment_rules();
   options.overrides = flags.overrides;
   if (!flags.schedule.empty()) options.overrides.push_back("schedule.name=" + flags.schedule);
+  if (!flags.policy.empty()) options.overrides.push_back("bubble_filler.policy=" + flags.policy);
   options.seed = flags.seed;
   options.steps = flags.steps;
   return with_plan(flags, load_scenario(flags.file, options));

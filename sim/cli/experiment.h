@@ -23,6 +23,7 @@ struct ExperimentFlags {
   std::optional<std::int64_t> steps;
   std::string schedule; // swaps schedule.name
   std::string plan;     // a plan.yaml whose partition replaces the experiment's
+  std::string policy;   // swaps bubble_filler.policy
 };
 
 void add_experiment_flags(CLI::App& command, ExperimentFlags& flags);
