@@ -74,7 +74,7 @@ std::string to_flow(const MoeFfn& f) {
 
 std::string to_flow(const Link& link) {
   return FlowMap()
-      .raw("bandwidth", format_quantity(link.bandwidth.bytes_per_second, Dimension::bandwidth))
+      .raw("bandwidth", quantity_text(link.bandwidth.bytes_per_second, Dimension::bandwidth))
       .raw("latency", duration_text(link.latency))
       .quote("source", link.source)
       .text();
@@ -161,7 +161,7 @@ std::string fabric_text(const FabricSpec& f) {
   } else {
     text += fmt::format("  nodes_per_leaf: {}\n", f.nodes_per_leaf);
     if (f.leaf_to_spine != Link{}) text += fmt::format("  leaf_to_spine: {}\n", to_flow(f.leaf_to_spine));
-    text += fmt::format("  oversubscription: {}\n", format_quantity(f.oversubscription, Dimension::plain));
+    text += fmt::format("  oversubscription: {}\n", quantity_text(f.oversubscription, Dimension::plain));
   }
   return text + fmt::format("  switch_latency: {}\n", duration_text(f.switch_latency));
 }
@@ -172,7 +172,7 @@ std::string params_text(const ProfileEntry& e) {
   for (const FormSpec& form : form_table())
     if (form.name == e.form)
       for (const FormParam& p : form.params)
-        if (const auto value = e.param(p.name)) map.raw(p.name, format_quantity(*value, p.dimension));
+        if (const auto value = e.param(p.name)) map.raw(p.name, quantity_text(*value, p.dimension));
   return map.text();
 }
 
@@ -184,8 +184,8 @@ std::string entry_text(const ProfileEntry& e) {
                       word(kProvenances, e.provenance), quote_yaml(e.source));
   if (e.residual)
     text += fmt::format("    residual: {}\n", FlowMap()
-                                                  .raw("median", format_quantity(e.residual->median, Dimension::plain))
-                                                  .raw("p95", format_quantity(e.residual->p95, Dimension::plain))
+                                                  .raw("median", quantity_text(e.residual->median, Dimension::plain))
+                                                  .raw("p95", quantity_text(e.residual->p95, Dimension::plain))
                                                   .count("rows", e.residual->rows)
                                                   .text());
   return text;
@@ -217,11 +217,11 @@ std::string to_yaml(const Cluster& c) {
 std::string to_yaml(const Profile& p) {
   FlowMap gpu;
   gpu.raw("name", p.gpu.name).count("sms", p.gpu.sms);
-  gpu.raw("bf16_peak", format_quantity(p.gpu.bf16_peak.flops_per_second, Dimension::flop_rate));
+  gpu.raw("bf16_peak", quantity_text(p.gpu.bf16_peak.flops_per_second, Dimension::flop_rate));
   if (p.gpu.fp8_peak.flops_per_second > 0.0)
-    gpu.raw("fp8_peak", format_quantity(p.gpu.fp8_peak.flops_per_second, Dimension::flop_rate));
-  gpu.raw("hbm", format_quantity(p.gpu.hbm.bytes_per_second, Dimension::bandwidth));
-  gpu.raw("memory", format_bytes(p.gpu.memory)).quote("source", p.gpu.source);
+    gpu.raw("fp8_peak", quantity_text(p.gpu.fp8_peak.flops_per_second, Dimension::flop_rate));
+  gpu.raw("hbm", quantity_text(p.gpu.hbm.bytes_per_second, Dimension::bandwidth));
+  gpu.raw("memory", bytes_text(p.gpu.memory)).quote("source", p.gpu.source);
   std::string text = fmt::format("profile: {}\ngpu: {}\nentries:\n", p.name, gpu.text());
   for (const ProfileEntry& e : p.entries) text += entry_text(e);
   return text;

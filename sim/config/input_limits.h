@@ -17,6 +17,7 @@ struct Limit {
 inline constexpr std::array kLimits = std::to_array<Limit>({
     // files
     {"max_file_bytes", 2 << 20}, // yaml-cpp may hold some 240 bytes per bracket that is not closed
+    {"max_trace_bytes", 256 << 20},
     {"max_nodes", 100'000},
     {"max_depth", 32},
     {"max_text", 1 << 16}, // characters of one string
@@ -77,9 +78,10 @@ inline constexpr std::array kLimits = std::to_array<Limit>({
     {"decoder_first_pipeline_num_layers", 1 << 14},
     {"decoder_last_pipeline_num_layers", 1 << 14},
     {"microbatch_group_size_per_vp_stage", 1 << 24},
+    {"pool", 1 << 12},
     {"steps", 1'000'000},
     {"seed", INT64_MAX},
-    {"sigma", 100}, // standard deviations of log-weights
+    {"sigma", 4}, // standard deviations of log-weights
 });
 
 // The limit of that name; a name that is not in the table does not compile.
@@ -88,6 +90,8 @@ consteval std::int64_t limit(std::string_view name) {
     if (l.name == name) return l.max;
   throw std::logic_error("no such limit");
 }
+
+inline constexpr std::int64_t kMaxFileBytes = limit("max_file_bytes");
 
 // Physical quantities, SI. The lower bounds keep size / rate below the longest representable duration.
 inline constexpr double kMinBandwidth = 1e6;  // 1 MB/s

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,15 +22,22 @@
 
 namespace tessella {
 
+// Overrides of a run (LoadOptions); those for the kind of file apply.
+using Overrides = std::span<const std::string>;
+
 Model load_model(const std::filesystem::path& file);
-Model load_model_text(const std::string& file_name, const std::string& text);
+Model load_model_text(const std::string& file_name, const std::string& text, Overrides overrides = {});
 
 Cluster load_topology(const std::filesystem::path& file);
-Cluster load_topology_text(const std::string& file_name, const std::string& text);
+Cluster load_topology_text(const std::string& file_name, const std::string& text, Overrides overrides = {});
 
 // Forms and parameters are checked against form_table() (sim/domain/kernel_forms.h); parameters are SI afterwards.
 Profile load_profile(const std::filesystem::path& file);
-Profile load_profile_text(const std::string& file_name, const std::string& text);
+Profile load_profile_text(const std::string& file_name, const std::string& text, Overrides overrides = {});
+
+// Tokens per rank, layer and iteration: a CSV with the header `iter,layer,rank,tokens`, whole numbers only. The text
+// may be far larger than a document; what makes rows a trace is in sim/domain/routing.h.
+RoutingTrace load_trace_text(const std::string& file_name, const std::string& text);
 
 struct LoadOptions {
   std::vector<std::string> overrides;        // "a.b=v", as after --set
@@ -37,12 +45,13 @@ struct LoadOptions {
   std::optional<std::int64_t> steps;         // --steps; wins over the file
   std::optional<std::filesystem::path> home; // instead of the environment's TESSELLA_HOME
   std::vector<std::string> schedules;        // names schedule.name may have; empty: any
+  std::vector<std::string> fill_policies;    // names bubble_filler.policy may have; empty: any
   // Rules of layers this one does not know (the schedule table), judged on a scenario that is legal so far.
   std::function<std::vector<Violation>(const Scenario&)> more_rules;
 };
 
-// Reads an experiment, everything it refers to, and checks that the whole is legal (sim/domain/legality.h).
-// inputs holds the SHA-256 of every file; warnings those of the legality rules.
+// Reads an experiment, everything it refers to, and checks that the whole is legal (sim/domain/legality.h) and that its
+// routing can be drawn (sim/domain/workload_shape.h). inputs holds the SHA-256 of every file.
 Scenario load_scenario(const std::filesystem::path& file, const LoadOptions& options = {});
 
 } // namespace tessella

@@ -75,6 +75,7 @@ class SectionReader {
       m.optional("kernel", s_.jitter.kernel, read_fraction);
       m.optional("fabric", s_.jitter.fabric, read_fraction);
     });
+    section(map, "bubble_filler", false, [this](MapReader& m) { read_bubble_filler(m); });
     map.optional("flops_convention", s_.flops_convention, choice("flops_convention", kConventions));
     section(map, "simulation", false, [this](MapReader& m) {
       m.optional("seed", s_.seed, [](const Node& n) { return static_cast<std::uint64_t>(Count("seed", 0)(n)); });
@@ -165,12 +166,27 @@ class SectionReader {
     m.optional("delay_wgrad_compute", s_.schedule.delay_wgrad_compute, read_bool);
   }
 
+  void read_bubble_filler(MapReader& m) {
+    BubbleFillerSpec& f = s_.bubble_filler;
+    m.required("policy", f.policy, [&](const Node& node) {
+      if (options_.fill_policies.empty()) return read_name(node);
+      return options_.fill_policies[read_word(node, "policy of the bubble filler", options_.fill_policies)];
+    });
+    m.optional("pool", f.pool, Count("pool"));
+    m.optional("decision_cost", f.decision_cost, read_duration);
+  }
+
+  // A preset is a starting point; keys beside it change what it says.
   void read_routing(MapReader& m) {
     RoutingSpec& r = s_.routing;
-    m.required("kind", r.kind, choice("kind of routing", kRoutings));
-    const double max_sigma = static_cast<double>(limit("sigma"));
+    m.optional("preset", r, read_preset);
+    if (m.find("preset"))
+      m.optional("kind", r.kind, choice("kind of routing", kRoutings));
+    else
+      m.required("kind", r.kind, choice("kind of routing", kRoutings));
     const std::string only = "only routing of kind ";
     if (r.kind == RoutingKind::generator) {
+      const double max_sigma = static_cast<double>(limit("sigma"));
       m.optional("static_sigma", r.static_sigma, Number{"static_sigma", 0.0, max_sigma});
       m.optional("drift_sigma", r.drift_sigma, Number{"drift_sigma", 0.0, max_sigma});
       m.optional("drift_phi", r.drift_phi, Number{"drift_phi", 0.0, 1.0});
@@ -187,6 +203,12 @@ class SectionReader {
       m.required("trace_file", r.trace_file, read_text);
     else
       m.refuse("trace_file", only + "trace has it");
+  }
+
+  static RoutingSpec read_preset(const Node& node) {
+    std::vector<std::string> names;
+    for (const RoutingPreset& preset : routing_presets()) names.push_back(preset.name);
+    return routing_presets()[read_word(node, "preset of routing", names)].spec;
   }
 
   std::vector<double> read_loads(const Node& node) {

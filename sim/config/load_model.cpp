@@ -245,8 +245,8 @@ Model load_model(const std::filesystem::path& file) {
   return load_model_text(display_path(file), read_file(file));
 }
 
-Model load_model_text(const std::string& file_name, const std::string& text) {
-  return read_document<Model>(file_name, text, read_model);
+Model load_model_text(const std::string& file_name, const std::string& text, Overrides overrides) {
+  return read_document<Model>(file_name, text, read_model, "model", overrides);
 }
 
 } // namespace tessella

@@ -130,8 +130,8 @@ Profile load_profile(const std::filesystem::path& file) {
   return load_profile_text(display_path(file), read_file(file));
 }
 
-Profile load_profile_text(const std::string& file_name, const std::string& text) {
-  return read_document<Profile>(file_name, text, read_profile);
+Profile load_profile_text(const std::string& file_name, const std::string& text, Overrides overrides) {
+  return read_document<Profile>(file_name, text, read_profile, "profile", overrides);
 }
 
 } // namespace tessella

@@ -2,13 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 
 #include "sim/base/sha256.h"
 #include "sim/config/experiment.h"
 #include "sim/config/input_limits.h"
-#include "sim/config/message.h"
 #include "sim/domain/legality.h"
+#include "sim/domain/workload_shape.h"
 
 namespace tessella {
 namespace {
@@ -22,33 +21,37 @@ std::string read_recorded(const fs::path& file, Inputs& inputs) {
   return text;
 }
 
+InputError loaded_from(const InputError& error, std::string_view what, SourceSpan where) {
+  where.length = 0; // the error has the caret
+  return error.with_note({where, fmt::format("{} loaded from here", what)});
+}
+
 // Loads what a reference stands for; its errors say who asked for it.
 template <class T>
 T load_reference(const Reference& reference, Catalog catalog, const char* what, const fs::path& directory,
-                 const SearchPath& path, Inputs& inputs, T (*load)(const std::string&, const std::string&)) {
+                 const SearchPath& path, Inputs& inputs, Overrides overrides,
+                 T (*load)(const std::string&, const std::string&, Overrides)) {
   const fs::path file = resolve(catalog, reference.text, directory, path, reference.where);
   try {
-    return load(display_path(file), read_recorded(file, inputs));
+    return load(display_path(file), read_recorded(file, inputs), overrides);
   } catch (const InputError& error) {
-    SourceSpan from = reference.where;
-    from.length = 0;
-    throw error.with_note({from, fmt::format("{} loaded from here", what)});
+    throw loaded_from(error, what, reference.where);
   }
 }
 
-// A trace may be far larger than a document: it is hashed, not kept.
-void record_trace(Scenario& s, const fs::path& directory, const SourceSpan& where) {
-  const fs::path file = directory / s.routing.trace_file;
-  std::error_code error;
-  std::ifstream in(file, std::ios::binary);
-  if (!fs::is_regular_file(file, error) || !in)
-    throw InputError(where, fmt::format("trace file {} cannot be read", in_quotes(display_path(file))));
-  Sha256 hash;
-  std::string buffer(1 << 16, '\0');
-  while (in.read(buffer.data(), static_cast<std::streamsize>(buffer.size())) || in.gcount() > 0)
-    hash.update(std::string_view(buffer).substr(0, static_cast<std::size_t>(in.gcount())));
-  s.routing.trace_file = display_path(file);
-  s.inputs.emplace_back(s.routing.trace_file, hash.hex());
+// Errors inside the trace say who asked for it, as those of every other file.
+void load_trace(Experiment& e, const fs::path& directory, Inputs& inputs) {
+  RoutingSpec& routing = e.draft.routing;
+  if (routing.kind != RoutingKind::trace) return;
+  const fs::path file = directory / routing.trace_file;
+  routing.trace_file = display_path(file);
+  try {
+    const std::string text = read_file(file, limit("max_trace_bytes"));
+    routing.trace = load_trace_text(routing.trace_file, text);
+    inputs.emplace_back(routing.trace_file, sha256_hex(text));
+  } catch (const InputError& error) {
+    throw loaded_from(error, "trace", position_of(e, "routing.trace_file"));
+  }
 }
 
 void check_parts_fit(const Experiment& e, const Scenario& s) {
@@ -78,6 +81,18 @@ InputError illegal(const Experiment& e, const std::vector<Violation>& violations
   return {violation_position(e, violations[0]), violations[0].message, notes};
 }
 
+// Loads and traces against the plan; a dense model has nothing to route.
+void check_routing_fits(const Experiment& e, Scenario& s) {
+  if (moe_layers(s.model).empty()) {
+    if (e.root.find("routing")) s.warnings.push_back("routing is not used: the model has no MoE layer");
+    return;
+  }
+  std::vector<Violation> violations;
+  for (const RoutingProblem& p : check_routing(s.routing, workload_shape(s.model, s.parallelism, s.batch, s.steps)))
+    violations.push_back({p.key, p.message, {}});
+  if (!violations.empty()) throw illegal(e, violations, s.warnings);
+}
+
 } // namespace
 
 Scenario assemble(const Experiment& e, Model model, Cluster cluster, Profile profile) {
@@ -98,6 +113,7 @@ Scenario assemble(const Experiment& e, Model model, Cluster cluster, Profile pro
   s.parallelism.vpp = verdict.vpp;
   s.partition = std::move(verdict.partition);
   s.warnings = std::move(verdict.warnings);
+  check_routing_fits(e, s);
   if (s.model.assumed)
     s.warnings.push_back(fmt::format("the dimensions of model '{}' are assumed: {}", s.model.name, s.model.source));
   return s;
@@ -106,18 +122,20 @@ Scenario assemble(const Experiment& e, Model model, Cluster cluster, Profile pro
 Scenario load_scenario(const fs::path& file, const LoadOptions& options) {
   Inputs inputs;
   const std::string text = read_recorded(file, inputs);
-  const Experiment e = read_experiment(display_path(file), text, options);
+  Experiment e = read_experiment(display_path(file), text, options);
   const fs::path directory = file.parent_path();
   const SearchPath path = search_path(directory, options.home);
-  Model model = load_reference(e.model, Catalog::model, "model", directory, path, inputs, load_model_text);
-  Cluster cluster =
-      load_reference(e.topology, Catalog::topology, "cluster", directory, path, inputs, load_topology_text);
-  Profile profile = load_reference(e.profile, Catalog::profile, "profile", directory, path, inputs, load_profile_text);
+  Model model =
+      load_reference(e.model, Catalog::model, "model", directory, path, inputs, options.overrides, load_model_text);
+  Cluster cluster = load_reference(e.topology, Catalog::topology, "cluster", directory, path, inputs, options.overrides,
+                                   load_topology_text);
+  Profile profile = load_reference(e.profile, Catalog::profile, "profile", directory, path, inputs, options.overrides,
+                                   load_profile_text);
+  load_trace(e, directory, inputs);
   Scenario s = assemble(e, std::move(model), std::move(cluster), std::move(profile));
   if (options.more_rules)
     if (const auto violations = options.more_rules(s); !violations.empty()) throw illegal(e, violations, s.warnings);
   s.inputs = std::move(inputs);
-  if (s.routing.kind == RoutingKind::trace) record_trace(s, directory, position_of(e, "routing.trace_file"));
   return s;
 }
 

@@ -123,8 +123,8 @@ Cluster load_topology(const std::filesystem::path& file) {
   return load_topology_text(display_path(file), read_file(file));
 }
 
-Cluster load_topology_text(const std::string& file_name, const std::string& text) {
-  return read_document<Cluster>(file_name, text, read_topology);
+Cluster load_topology_text(const std::string& file_name, const std::string& text, Overrides overrides) {
+  return read_document<Cluster>(file_name, text, read_topology, "topology", overrides);
 }
 
 } // namespace tessella

@@ -52,15 +52,23 @@ Entry& map_entry(Node& map, const std::string& part, const std::shared_ptr<const
   return map.entries.back();
 }
 
-void assign(Node& root, const std::string& assignment) {
+// The referenced file an assignment is for; empty: the experiment.
+std::string_view file_of(const std::string& assignment) {
+  for (const std::string_view file : kReferencedFiles)
+    if (assignment.starts_with(file) && assignment.size() > file.size() && assignment[file.size()] == '.') return file;
+  return {};
+}
+
+// `skip` characters of the path name the file.
+void assign(Node& root, const std::string& assignment, std::size_t skip) {
   const std::string name = "--set " + assignment;
   const SourceSpan where{name, 0, 0, 0, {}};
   const std::size_t equals = assignment.find('=');
-  if (equals == std::string::npos || equals == 0) throw InputError(where, "expected key.key=value");
+  if (equals == std::string::npos || equals <= skip) throw InputError(where, "expected key.key=value");
   const auto flag = std::make_shared<const Source>(Source::flag(name, assignment.substr(equals + 1)));
   Node* node = &root;
   Node* key = nullptr;
-  for (const std::string& part : split_path(assignment.substr(0, equals), where)) {
+  for (const std::string& part : split_path(assignment.substr(skip, equals - skip), where)) {
     if (node->kind == NodeKind::list) {
       node = &list_item(*node, part, where);
       key = nullptr;
@@ -76,8 +84,9 @@ void assign(Node& root, const std::string& assignment) {
 
 } // namespace
 
-void apply_overrides(Node& root, std::span<const std::string> assignments) {
-  for (const std::string& assignment : assignments) assign(root, assignment);
+void apply_overrides(Node& root, std::span<const std::string> assignments, std::string_view file) {
+  for (const std::string& assignment : assignments)
+    if (file_of(assignment) == file) assign(root, assignment, file.empty() ? 0 : file.size() + 1);
 }
 
 } // namespace tessella

@@ -170,10 +170,10 @@ void check_bounds(double value, std::string_view text, Dimension dimension, cons
     throw InputError(where, fmt::format("{}: {} must be above 0", in_quotes(text), d.name));
   if (value < d.min)
     throw InputError(where, fmt::format("{}: {} is below the limit of {}", in_quotes(text), d.name,
-                                        format_quantity(d.min, dimension)));
+                                        quantity_text(d.min, dimension)));
   if (value > d.max)
     throw InputError(where, fmt::format("{}: {} is above the limit of {}", in_quotes(text), d.name,
-                                        format_quantity(d.max, dimension)));
+                                        quantity_text(d.max, dimension)));
 }
 
 // value * 10^-shift in decimal, from the shortest digits that name the value: moving the point rounds nothing.
@@ -243,14 +243,14 @@ std::optional<double> to_number(std::string_view text) {
   return to_double(number, 0);
 }
 
-std::string format_quantity(double si, Dimension dimension) {
+std::string quantity_text(double si, Dimension dimension) {
   TSL_CHECK(std::isfinite(si) && si >= 0.0);
   if (dimension == Dimension::plain) return shifted(si, 0);
   return shortest(si, 0, spec(dimension).units);
 }
 
-std::string format_bytes(Bytes bytes) {
-  return format_quantity(static_cast<double>(bytes.count), Dimension::bytes);
+std::string bytes_text(Bytes bytes) {
+  return quantity_text(static_cast<double>(bytes.count), Dimension::bytes);
 }
 
 std::string duration_text(Duration duration) {

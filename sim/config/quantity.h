@@ -30,8 +30,8 @@ Duration parse_duration(std::string_view text, const SourceSpan& where);
 std::optional<double> to_number(std::string_view text);
 
 // The shortest text, over all units, that parses back to the same bits.
-std::string format_quantity(double si, Dimension dimension);
-std::string format_bytes(Bytes bytes);
+std::string quantity_text(double si, Dimension dimension);
+std::string bytes_text(Bytes bytes);
 std::string duration_text(Duration duration);
 
 } // namespace tessella

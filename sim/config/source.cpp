@@ -6,7 +6,6 @@
 #include <fstream>
 #include <utility>
 
-#include "sim/config/input_limits.h"
 #include "sim/config/message.h"
 
 namespace tessella {
@@ -28,8 +27,8 @@ void check_characters(const Source& source) {
   }
 }
 
-std::string too_large(std::uintmax_t bytes) {
-  return fmt::format("has {} bytes; the limit is {}", bytes, limit("max_file_bytes"));
+std::string too_large(std::uintmax_t bytes, std::int64_t max_bytes) {
+  return fmt::format("has {} bytes; the limit is {}", bytes, max_bytes);
 }
 
 } // namespace
@@ -71,7 +70,7 @@ SourceSpan Source::span(std::size_t offset, std::size_t length) const {
   return span;
 }
 
-std::string read_file(const std::filesystem::path& path) {
+std::string read_file(const std::filesystem::path& path, std::int64_t max_bytes) {
   const std::string shown = display_path(path);
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
@@ -79,7 +78,7 @@ std::string read_file(const std::filesystem::path& path) {
   if (std::filesystem::is_directory(status)) throw InputError(shown, "is a directory, not a file");
   if (!std::filesystem::is_regular_file(status)) throw InputError(shown, "is not a regular file");
   const auto size = std::filesystem::file_size(path, error);
-  if (!error && size > static_cast<std::uintmax_t>(limit("max_file_bytes"))) throw InputError(shown, too_large(size));
+  if (!error && size > static_cast<std::uintmax_t>(max_bytes)) throw InputError(shown, too_large(size, max_bytes));
   std::ifstream in(path, std::ios::binary);
   std::string text(error ? 0 : static_cast<std::size_t>(size), '\0');
   if (error || !in.read(text.data(), static_cast<std::streamsize>(text.size())))
@@ -97,8 +96,8 @@ std::string display_path(const std::filesystem::path& path) {
 
 void check_text(const Source& source) {
   const std::string& text = source.text();
-  if (text.size() > static_cast<std::size_t>(limit("max_file_bytes")))
-    throw InputError(source.name(), too_large(text.size()));
+  if (text.size() > static_cast<std::size_t>(kMaxFileBytes))
+    throw InputError(source.name(), too_large(text.size(), kMaxFileBytes));
   check_characters(source);
   for (std::size_t begin = 0; begin < text.size(); begin = std::min(text.find('\n', begin), text.size() - 1) + 1) {
     if (text[begin] == '%') throw InputError(source.span(begin, 1), "YAML directives (%...) are not supported");

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "sim/base/error.h"
+#include "sim/config/input_limits.h"
 
 namespace tessella {
 
@@ -33,9 +35,9 @@ class Source {
   std::vector<std::size_t> line_starts_;
 };
 
-// The bytes of a regular file of at most max_file_bytes (input_limits.h). Anything else (missing, a directory, a
-// device, too large) is an InputError at `path`.
-std::string read_file(const std::filesystem::path& path);
+// The bytes of a regular file of at most `max_bytes`. Anything else (missing, a directory, a device, too large) is an
+// InputError at `path`.
+std::string read_file(const std::filesystem::path& path, std::int64_t max_bytes = kMaxFileBytes);
 
 // How a path is shown: relative to the current directory when it lies below it.
 std::string display_path(const std::filesystem::path& path);

@@ -1,9 +1,11 @@
 #include "sim/exec/lower.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "sim/base/check.h"
+#include "sim/cost/activation.h"
 #include "sim/exec/owners.h"
 #include "sim/exec/pair_order.h"
 #include "sim/exec/pieces.h"
@@ -12,8 +14,34 @@
 namespace tessella {
 namespace {
 
+// An expert exchange right after MoE compute is a place where a rank may fill its wait.
 void append(Template& t, const std::vector<PieceOps::Item>& items) {
-  for (const PieceOps::Item& item : items) t.ops.push_back(item.op);
+  bool after_moe = false;
+  for (const PieceOps::Item& item : items) {
+    t.ops.push_back(item.op);
+    if (item.op.cls == OpClass::ep && after_moe) t.ops.back().fill_point = 1;
+    after_moe = item.role == Role::experts;
+  }
+}
+
+// What a deferred weight gradient keeps: an even share of what its stage keeps for one micro-batch.
+std::vector<std::int64_t> held_bytes(const Scenario& s, const std::vector<std::vector<PieceOps>>& stages) {
+  std::vector<std::int64_t> held;
+  const ActivationShape shape{s.tokens_per_tp_group(),
+                              s.parallelism.tp,
+                              s.parallelism.etp,
+                              s.parallelism.sequence_parallel,
+                              s.precision,
+                              true,
+                              1.0};
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    std::int64_t movable = 0;
+    for (const PieceOps& p : stages[i])
+      for (const PieceOps::Item& item : p.wgrad) movable += item.op.weight > 0 ? 1 : 0;
+    const double kept = stage_activation(s.model, s.partition.stages[i], shape, s.recompute).kept;
+    held.push_back(movable == 0 ? 0 : std::llround(kept / static_cast<double>(movable)));
+  }
+  return held;
 }
 
 // F, B, I and W of one stage, indexed by ActionKind.
@@ -30,7 +58,8 @@ std::array<Template, 4> stage_templates(const std::vector<PieceOps>& pieces) {
   return t;
 }
 
-void add_pairs(Program& program, const std::vector<std::vector<PieceOps>>& stages, bool delay_wgrad) {
+void add_pairs(Program& program, const std::vector<std::vector<PieceOps>>& stages, bool delay_wgrad,
+               const PairPlans& plans) {
   std::set<std::pair<std::int32_t, std::int32_t>> pairs; // (F stage, B stage)
   for (const auto& slots : program.schedule.ranks)
     for (const Slot& slot : slots)
@@ -41,14 +70,17 @@ void add_pairs(Program& program, const std::vector<std::vector<PieceOps>>& stage
     };
     program.pair_templates[{at(f, ActionKind::F), at(b, ActionKind::B)}] =
         static_cast<std::int32_t>(program.templates.size());
+    const PairTasks pair = pair_tasks(stages[static_cast<std::size_t>(f)], stages[static_cast<std::size_t>(b)],
+                                      {ActionKind::F, ActionKind::B}, delay_wgrad);
+    const auto planned = plans.find({f, b});
     program.templates.push_back(
-        pair_template(stages[static_cast<std::size_t>(f)], stages[static_cast<std::size_t>(b)], delay_wgrad));
+        lower_pair(pair, planned == plans.end() ? megatron_order(pair.tasks, pair.passes) : planned->second));
   }
 }
 
 } // namespace
 
-Program lower(const Scenario& scenario, const Schedule& schedule, const ModelOps& ops) {
+Program lower(const Scenario& scenario, const Schedule& schedule, const ModelOps& ops, const PairPlans& plans) {
   TSL_CHECK_OP(scenario.partition.stages.size(), ==, static_cast<std::size_t>(schedule.num_stages));
   Program program = bare_program(scenario, schedule);
   PieceTable table(scenario, ops, program);
@@ -59,7 +91,9 @@ Program lower(const Scenario& scenario, const Schedule& schedule, const ModelOps
     for (Template& t : stage_templates(pieces)) program.templates.push_back(std::move(t));
     program.stage_templates.push_back({at, at + 1, at + 2, at + 3});
   }
-  add_pairs(program, stages, scenario.schedule.delay_wgrad_compute);
+  add_pairs(program, stages, scenario.schedule.delay_wgrad_compute, plans);
+  number_fill_points(program);
+  program.held_bytes = held_bytes(scenario, stages);
   program.p2p_flight = ops.p2p_latency + ops.p2p_message / ops.p2p_bandwidth;
   cost_positions(scenario, program);
   return program;

@@ -1,142 +1,193 @@
 #include "sim/exec/pair_order.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <optional>
+#include <array>
+#include <map>
 
 #include "sim/base/check.h"
+#include "sim/base/nearest.h"
 
 namespace tessella {
 namespace {
 
-struct Node {
-  Op op;
-  std::vector<std::size_t> after; // nodes it depends on
-};
+// The tasks of one piece, by when Megatron issues them: forward attention, dispatch, experts, combine, join; backward
+// combine, experts, experts' weight gradients, dispatch, attention, other weight gradients.
+using Slots = std::array<std::vector<std::size_t>, 6>;
 
-class PairBuilder {
- public:
-  explicit PairBuilder(bool delay_wgrad) : delay_wgrad_(delay_wgrad) {}
-
-  // Appends the items with this role to the lanes, in chain order within their half.
-  void add(std::uint8_t half, std::span<const PieceOps::Item> items, Role role) {
-    for (const PieceOps::Item& item : items)
-      if (item.role == role) add_to_chain(half, item.op);
+std::size_t forward_slot(TaskPart part) {
+  switch (part) {
+  case TaskPart::dispatch:
+    return 1;
+  case TaskPart::experts:
+    return 2;
+  case TaskPart::combine:
+    return 3;
+  case TaskPart::join:
+    return 4;
+  case TaskPart::embedding:
+  case TaskPart::attention:
+  case TaskPart::mtp:
+  case TaskPart::head:
+    break;
   }
-  // The same for the items of one lane only.
-  void add(std::uint8_t half, std::span<const PieceOps::Item> items, Role role, OpLane lane) {
-    for (const PieceOps::Item& item : items)
-      if (item.role == role && lane_of(item.op) == lane) add_to_chain(half, item.op);
+  return 0;
+}
+
+std::size_t backward_slot(const TaskId& id) {
+  if (id.weight_gradient) return id.part == TaskPart::experts ? 2 : 5;
+  constexpr std::array<std::size_t, 5> mirrored = {4, 3, 1, 0, 0};
+  return mirrored[forward_slot(id.part)];
+}
+
+// [piece in forward order]
+std::vector<Slots> slots_of(std::span<const PairTask> tasks, std::size_t half, ActionKind pass) {
+  std::vector<Slots> pieces;
+  for (const PairTask& t : tasks)
+    if (t.id.half == half) pieces.resize(std::max(pieces.size(), static_cast<std::size_t>(t.id.piece) + 1));
+  std::vector<std::size_t> next(pieces.size(), 5); // backward: no task stands behind its successor in the chain
+  for (std::size_t t = tasks.size(); t-- > 0;) {
+    const TaskId& id = tasks[t].id;
+    if (id.half != half) continue;
+    const auto piece = static_cast<std::size_t>(id.piece);
+    std::size_t slot = pass == ActionKind::F ? forward_slot(id.part) : backward_slot(id);
+    if (pass == ActionKind::B && !id.weight_gradient) slot = next[piece] = std::min(slot, next[piece]);
+    auto& tasks_of_slot = pieces[piece][slot];
+    tasks_of_slot.insert(tasks_of_slot.begin(), t);
   }
-  // Weight gradients follow the last op of the backward chain so far; undelayed, the chain goes on behind them.
-  void add_wgrad(std::span<const PieceOps::Item> items, Role role) {
-    for (const PieceOps::Item& item : items) {
-      if (item.role != role) continue;
-      const std::optional<std::size_t> input = chain_[1];
-      const std::size_t node = add_to_chain(1, item.op);
-      if (delay_wgrad_) chain_[1] = input ? input : node;
-    }
-  }
+  return pieces;
+}
 
-  Template build() const;
+// Where each task stands in `tasks`.
+std::map<TaskId, std::size_t> index_of(std::span<const PairTask> tasks) {
+  std::map<TaskId, std::size_t> index;
+  for (std::size_t t = 0; t < tasks.size(); ++t) index[tasks[t].id] = t;
+  return index;
+}
 
- private:
-  // Expert all-to-alls have their own lane; what blocks the compute lane stays on it.
-  static OpLane lane_of(const Op& op) { return op.cls == OpClass::ep ? OpLane::ep : OpLane::compute; }
-
-  std::size_t add_to_chain(std::uint8_t half, const Op& op) {
-    Node node{op, {}};
-    node.op.half = half;
-    node.op.lane = lane_of(op);
-    if (chain_[half]) node.after.push_back(*chain_[half]);
-    const std::size_t index = nodes_.size();
-    (node.op.lane == OpLane::ep ? ep_lane_ : compute_lane_).push_back(index);
-    nodes_.push_back(std::move(node));
-    chain_[half] = index;
-    return index;
-  }
-
-  bool delay_wgrad_;
-  std::vector<Node> nodes_;
-  std::vector<std::size_t> compute_lane_;
-  std::vector<std::size_t> ep_lane_;
-  std::optional<std::size_t> chain_[2]; // last op of each half
-};
-
-// Merges the lanes into one issue order: an all-to-all as soon as everything it depends on is issued, else the next
-// compute op. So nothing that can run beside a compute op stands behind it.
-Template PairBuilder::build() const {
-  Template t;
-  t.overlapped = true;
-  std::vector<std::optional<std::uint16_t>> issued(nodes_.size());
-  std::size_t next_ep = 0;
-  std::size_t next_compute = 0;
-  const auto ready = [&](std::size_t n) {
-    return std::all_of(nodes_[n].after.begin(), nodes_[n].after.end(), [&](std::size_t a) { return issued[a]; });
+// Merges the lanes into one issue order: an exchange as soon as the task it follows is issued, else the next compute
+// task. So nothing that can run beside a compute task stands behind it. Returns how far each lane got, by OpLane.
+template <class Issue>
+std::array<std::size_t, 2> merge(std::span<const PairTask> tasks, const PairPlan& plan, const Issue& issue) {
+  const std::map<TaskId, std::size_t> index = index_of(tasks);
+  std::vector<bool> issued(tasks.size(), false);
+  std::array<std::size_t, 2> next{};
+  const auto try_lane = [&](OpLane which) {
+    const std::vector<TaskId>& lane = which == OpLane::ep ? plan.ep : plan.compute;
+    std::size_t& at = next[static_cast<std::size_t>(which)];
+    if (at == lane.size()) return false;
+    const std::size_t t = index.at(lane[at]);
+    if (tasks[t].after && !issued[*tasks[t].after]) return false;
+    issued[t] = true;
+    ++at;
+    issue(t);
+    return true;
   };
-  const auto issue = [&](std::size_t n) {
-    Op op = nodes_[n].op;
-    op.first_dep = static_cast<std::uint16_t>(t.deps.size());
-    op.num_deps = static_cast<std::uint16_t>(nodes_[n].after.size());
-    for (const std::size_t a : nodes_[n].after) t.deps.push_back(*issued[a]);
-    issued[n] = static_cast<std::uint16_t>(t.ops.size());
-    t.ops.push_back(op);
-  };
-  while (t.ops.size() < nodes_.size()) {
-    if (next_ep < ep_lane_.size() && ready(ep_lane_[next_ep])) {
-      issue(ep_lane_[next_ep++]);
-      continue;
-    }
-    TSL_CHECK_OP(next_compute, <, compute_lane_.size());
-    TSL_CHECK(ready(compute_lane_[next_compute])); // else the two lane orders contradict each other
-    issue(compute_lane_[next_compute++]);
+  while (try_lane(OpLane::ep) || try_lane(OpLane::compute)) {
   }
-  return t;
+  return next;
+}
+
+// What stands wrong on its lane, or nothing.
+std::optional<std::string> misplaced_task(std::span<const PairTask> tasks, const PairPlan& plan) {
+  const std::map<TaskId, std::size_t> index = index_of(tasks);
+  std::vector<std::string> names;
+  for (const PairTask& t : tasks) names.push_back(to_text(t.id, plan.passes));
+  std::vector<int> seen(tasks.size(), 0);
+  for (const OpLane lane : {OpLane::compute, OpLane::ep})
+    for (const TaskId& id : lane == OpLane::ep ? plan.ep : plan.compute) {
+      const std::string name = to_text(id, plan.passes);
+      const auto found = index.find(id);
+      if (found == index.end())
+        return fmt::format("task {} does not exist in this pair{}", name, did_you_mean(name, names));
+      if (tasks[found->second].lane != lane)
+        return fmt::format("task {} runs on the {} lane", name, lane == OpLane::ep ? "compute" : "ep");
+      if (++seen[found->second] > 1) return fmt::format("task {} occurs twice", name);
+    }
+  for (std::size_t t = 0; t < tasks.size(); ++t)
+    if (seen[t] == 0) return fmt::format("task {} is missing", names[t]);
+  return std::nullopt;
+}
+
+// Compute that waits for an exchange; right after MoE compute a rank may fill that wait.
+bool waits_for_exchange(std::span<const PairTask> tasks, std::size_t task) {
+  return tasks[task].lane == OpLane::compute && tasks[task].after && tasks[*tasks[task].after].lane == OpLane::ep;
 }
 
 } // namespace
 
-Template pair_template(std::span<const PieceOps> forward, std::span<const PieceOps> backward, bool delay_wgrad) {
-  PairBuilder b(delay_wgrad);
-  const std::size_t both = std::min(forward.size(), backward.size());
-  const auto backward_piece = [&](std::size_t i) -> const PieceOps& { return backward[backward.size() - 1 - i]; };
-  // The join of a forward piece waits for its combine, so it gives way to the next backward piece, whose combine must
-  // leave early.
-  const auto join_before = [&](std::size_t i) {
-    if (i > 0) b.add(0, forward[i - 1].forward, Role::combine, OpLane::compute);
+PairPlan megatron_order(std::span<const PairTask> tasks, const PairPasses& passes) {
+  const std::size_t f = passes[0] == ActionKind::F ? 0 : 1;
+  TSL_CHECK(passes[f] == ActionKind::F && passes[1 - f] == ActionKind::B);
+  const std::vector<Slots> forward = slots_of(tasks, f, ActionKind::F);
+  const std::vector<Slots> backward = slots_of(tasks, 1 - f, ActionKind::B);
+  PairPlan plan;
+  plan.passes = passes;
+  const auto add = [&](const std::vector<std::size_t>& slot) {
+    for (const std::size_t t : slot) (tasks[t].lane == OpLane::ep ? plan.ep : plan.compute).push_back(tasks[t].id);
   };
-  for (std::size_t i = 0; i < both; ++i) {
-    const PieceOps& f = forward[i];
-    const PieceOps& r = backward_piece(i);
-    b.add(1, r.backward, Role::combine);
-    join_before(i);
-    b.add(0, f.forward, Role::attention);
-    b.add(1, r.backward, Role::experts);
-    b.add(0, f.forward, Role::dispatch);
-    b.add_wgrad(r.wgrad, Role::wgrad_experts);
-    b.add(1, r.backward, Role::dispatch);
-    b.add(0, f.forward, Role::experts);
-    b.add(1, r.backward, Role::attention);
-    b.add_wgrad(r.wgrad, Role::wgrad_attention);
-    b.add(0, f.forward, Role::combine, OpLane::ep);
+  const Slots none;
+  for (std::size_t i = 0; i < std::max(forward.size(), backward.size()); ++i) {
+    const Slots& b = i < backward.size() ? backward[backward.size() - 1 - i] : none;
+    const Slots& now = i < forward.size() ? forward[i] : none;
+    add(b[0]);
+    // The join of a forward piece waits for its combine, so it gives way to the next backward piece, whose combine must
+    // leave early.
+    if (i > 0 && i < forward.size()) add(forward[i - 1][4]);
+    add(now[0]);
+    add(b[1]);
+    add(now[1]);
+    add(b[2]);
+    add(b[3]);
+    add(now[2]);
+    add(b[4]);
+    add(b[5]);
+    add(now[3]);
   }
-  for (std::size_t i = both; i < backward.size(); ++i) {
-    const PieceOps& r = backward_piece(i);
-    b.add(1, r.backward, Role::combine);
-    b.add(1, r.backward, Role::experts);
-    b.add_wgrad(r.wgrad, Role::wgrad_experts);
-    b.add(1, r.backward, Role::dispatch);
-    b.add(1, r.backward, Role::attention);
-    b.add_wgrad(r.wgrad, Role::wgrad_attention);
+  if (!forward.empty()) add(forward.back()[4]);
+  return plan;
+}
+
+std::optional<std::string> order_problem(std::span<const PairTask> tasks, const PairPlan& plan) {
+  if (auto problem = misplaced_task(tasks, plan)) return problem;
+  const auto [compute, ep] = merge(tasks, plan, [](std::size_t) {});
+  if (compute == plan.compute.size() && ep == plan.ep.size()) return std::nullopt;
+  const std::map<TaskId, std::size_t> index = index_of(tasks);
+  std::string message = "the lanes wait for each other:";
+  for (const auto& [lane, at] : {std::pair(&plan.compute, compute), std::pair(&plan.ep, ep)}) {
+    if (at == lane->size()) continue;
+    const PairTask& task = tasks[index.at((*lane)[at])];
+    message +=
+        fmt::format(" {} waits for {};", to_text(task.id, plan.passes), to_text(tasks[*task.after].id, plan.passes));
   }
-  for (std::size_t i = both; i < forward.size(); ++i) {
-    join_before(i);
-    b.add(0, forward[i].forward, Role::attention);
-    b.add(0, forward[i].forward, Role::dispatch);
-    b.add(0, forward[i].forward, Role::experts);
-    b.add(0, forward[i].forward, Role::combine, OpLane::ep);
-  }
-  join_before(forward.size());
-  return b.build();
+  message.pop_back();
+  return message;
+}
+
+Template lower_pair(const PairTasks& pair, const PairPlan& plan) {
+  Template t;
+  t.overlapped = true;
+  std::vector<std::uint16_t> last(pair.tasks.size()); // of each task: place of its last op
+  bool after_moe = false;                             // the compute task before was MoE compute
+  const auto [compute, ep] = merge(pair.tasks, plan, [&](std::size_t task) {
+    std::optional<std::uint16_t> after;
+    if (const auto a = pair.tasks[task].after) after = last[*a];
+    const bool fills = after_moe && waits_for_exchange(pair.tasks, task);
+    if (pair.tasks[task].lane == OpLane::compute) after_moe = pair.tasks[task].id.part == TaskPart::experts;
+    const std::size_t first = t.ops.size();
+    for (Op op : pair.ops[task]) {
+      op.first_dep = static_cast<std::uint16_t>(t.deps.size());
+      op.num_deps = after ? 1 : 0;
+      if (after) t.deps.push_back(*after);
+      after = static_cast<std::uint16_t>(t.ops.size());
+      t.ops.push_back(op);
+    }
+    if (fills && t.ops[first].sync_width == 1) t.ops[first].fill_point = 1;
+    last[task] = *after;
+  });
+  TSL_CHECK_OP(compute + ep, ==, pair.tasks.size()); // else the two lane orders contradict each other
+  return t;
 }
 
 } // namespace tessella

@@ -1,23 +1,34 @@
-// How a forward and a backward stage share a GPU: the overlapped template of a pair.
+// How the two actions of a pair share a GPU: from an order of their tasks to the overlapped template that runs.
 //
-// The order is Megatron-Core's (--overlap-moe-expert-parallel-comm; schedules, section 6.4): forward layers ascending
+// The order of Megatron-Core (--overlap-moe-expert-parallel-comm; schedules, section 6.4): forward layers ascending
 // zipped with backward layers descending, and per layer pair
-//   compute  join B | attention F | experts B | experts W | experts F | attention B | attention W | join F
-//   ep             combine B | dispatch F | dispatch B | combine F
-// Leftover backward layers follow, then leftover forward layers. Each half is a chain; with delayed weight gradients
-// those leave the chain and only follow the input gradient they belong to.
+//   compute  join B | join F (of the layer before) | attention F | experts B | wgrad experts | experts F | attention B
+//   |
+//            wgrad attention
+//   ep       combine B | dispatch F | dispatch B | combine F
+// Leftover backward layers follow, then leftover forward layers. Any other order comes from a planner or a user.
 #pragma once
 
-#include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
-#include "sim/exec/pieces.h"
+#include "sim/domain/pair_plan.h"
+#include "sim/exec/pair_tasks.h"
 #include "sim/exec/program.h"
 
 namespace tessella {
 
-// `forward` and `backward` are the pieces of the two stages in forward order.
-Template pair_template(std::span<const PieceOps> forward, std::span<const PieceOps> backward, bool delay_wgrad);
+// Megatron's order for a forward and a backward; other passes are never paired by Megatron: checked.
+PairPlan megatron_order(std::span<const PairTask> tasks, const PairPasses& passes);
+
+// Why an order cannot run these tasks: a task that does not exist (with the nearest that does), stands on the wrong
+// lane, twice or nowhere, or lanes that wait for each other. Nothing when it can. O(tasks), O(tasks²) on errors.
+std::optional<std::string> order_problem(std::span<const PairTask> tasks, const PairPlan& plan);
+
+// The template that runs the tasks in this order, which must have no problem. Its ops stand in an issue order in which
+// every all-to-all comes right after the last op it depends on. O(ops).
+Template lower_pair(const PairTasks& pair, const PairPlan& plan);
 
 } // namespace tessella

@@ -17,7 +17,7 @@ PieceTable::PieceTable(const Scenario& scenario, const ModelOps& ops, Program& p
 std::vector<PieceOps> PieceTable::pieces_of(const StageContent& content) {
   const Model& model = scenario_.model;
   std::vector<PieceOps> pieces;
-  if (content.embedding) pieces.push_back(piece(ops_.embedding, 0));
+  if (content.embedding) pieces.push_back(piece(ops_.embedding, 0, PieceKind::embedding));
   for (std::int32_t l = content.first_layer; l < content.first_layer + content.num_layers; ++l) {
     const auto layer = static_cast<std::size_t>(l);
     pieces.push_back(piece(ops_.kinds[static_cast<std::size_t>(model.layers[layer])], moe_ordinal_[layer]));
@@ -25,18 +25,22 @@ std::vector<PieceOps> PieceTable::pieces_of(const StageContent& content) {
   // MTP blocks are numbered from the end of the decoder; a stage holds the first ones or all of them.
   for (std::int32_t m = 0; m < content.mtp_layers; ++m) {
     const std::size_t layer = model.layers.size() + static_cast<std::size_t>(m);
-    pieces.push_back(piece(ops_.mtp_extra, 0));
+    pieces.push_back(piece(ops_.mtp_extra, 0, PieceKind::mtp));
     pieces.push_back(piece(ops_.kinds[static_cast<std::size_t>(model.mtp_kind)], moe_ordinal_[layer]));
   }
-  if (content.loss) pieces.push_back(piece(ops_.head, 0));
+  if (content.loss) pieces.push_back(piece(ops_.head, 0, PieceKind::head));
   return pieces;
 }
 
-PieceOps PieceTable::piece(const OpChain& chain, std::int32_t moe_layer) {
+PieceOps PieceTable::piece(const OpChain& chain, std::int32_t moe_layer, PieceKind kind) {
   PieceOps p;
+  p.kind = kind;
   for (const OpCost& c : chain.forward) p.forward.push_back({op(c, moe_layer), c.role});
   for (const OpCost& c : chain.backward) p.backward.push_back({op(c, moe_layer), c.role});
-  for (const OpCost& c : chain.wgrad) p.wgrad.push_back({op(c, moe_layer), c.role});
+  for (const OpCost& c : chain.wgrad) {
+    p.wgrad.push_back({op(c, moe_layer), c.role});
+    if (c.cls == OpClass::compute && c.sync_width == 1) p.wgrad.back().op.weight = ++program_.num_weights;
+  }
   return p;
 }
 

@@ -12,6 +12,8 @@
 
 namespace tessella {
 
+enum class PieceKind : std::uint8_t { embedding, layer, mtp, head };
+
 // The ops of one piece, lowered, with the role of each.
 struct PieceOps {
   struct Item {
@@ -21,6 +23,7 @@ struct PieceOps {
   std::vector<Item> forward;
   std::vector<Item> backward;
   std::vector<Item> wgrad;
+  PieceKind kind = PieceKind::layer;
 };
 
 // Lowers pieces into a program, sharing op names and load curves. All arguments must outlive it.
@@ -32,7 +35,7 @@ class PieceTable {
   std::vector<PieceOps> pieces_of(const StageContent& content);
 
  private:
-  PieceOps piece(const OpChain& chain, std::int32_t moe_layer);
+  PieceOps piece(const OpChain& chain, std::int32_t moe_layer, PieceKind kind = PieceKind::layer);
   Op op(const OpCost& cost, std::int32_t moe_layer);
   std::int32_t name(const std::string& text);
   std::int32_t curve(const LoadCurve& c);

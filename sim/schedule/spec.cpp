@@ -9,9 +9,11 @@
 namespace tessella {
 namespace {
 
-// The row that runs, after overlap_moe_expert_parallel_comm has had its say.
-const ScheduleInfo* row_of(const ScheduleSpec& spec) {
+// The row that runs: 1f1b with several chunks is interleaved, as in Megatron, then overlap_moe_expert_parallel_comm has
+// its say.
+const ScheduleInfo* row_of(const ScheduleSpec& spec, std::int32_t vpp) {
   const ScheduleInfo* row = find_schedule(spec.name);
+  if (row != nullptr && row->name == "1f1b" && vpp > 1) row = find_schedule("interleaved_1f1b");
   if (row == nullptr || !spec.overlap_moe_expert_parallel_comm) return row;
   if (row->name == "1f1b" || row->name == "interleaved_1f1b") return find_schedule("combined_1f1b");
   if (row->name == "interleaved_1f1b_shadow") return find_schedule("combined_1f1b_shadow");
@@ -96,7 +98,7 @@ std::optional<std::int64_t> nearest_legal(const ScheduleInfo& row, ScheduleShape
 
 std::optional<IllegalSchedule> check_schedule_spec(const ScheduleSpec& spec, std::int32_t pp, std::int32_t vpp,
                                                    std::int32_t num_micro_batches) {
-  const ScheduleInfo* row = row_of(spec);
+  const ScheduleInfo* row = row_of(spec, vpp);
   if (row == nullptr) return unknown_name(spec.name);
   if (spec.overlap_moe_expert_parallel_comm && !row->has_pairs)
     return IllegalSchedule{"overlap_moe_expert_parallel_comm",
@@ -117,7 +119,7 @@ std::optional<IllegalSchedule> check_schedule_spec(const ScheduleSpec& spec, std
 Schedule make_schedule(const ScheduleSpec& spec, std::int32_t pp, std::int32_t vpp, std::int32_t num_micro_batches) {
   const auto illegal = check_schedule_spec(spec, pp, vpp, num_micro_batches);
   TSL_CHECK_OP((illegal ? illegal->rule : std::string()), ==, std::string());
-  return row_of(spec)->generate(shape_of(spec, pp, vpp, num_micro_batches));
+  return row_of(spec, vpp)->generate(shape_of(spec, pp, vpp, num_micro_batches));
 }
 
 } // namespace tessella

@@ -12,9 +12,9 @@ namespace tessella::testing {
 template <class Load, class Dump>
 void read_and_write(const std::string& text, const Load& load, const Dump& dump) {
   try {
-    const auto value = load("fuzz.yaml", text);
+    const auto value = load("fuzz.yaml", text, {});
     try {
-      TSL_CHECK(load("dump.yaml", dump(value)) == value);
+      TSL_CHECK(load("dump.yaml", dump(value), {}) == value);
     } catch (const InputError& error) {
       throw InternalError("the canonical text is refused: " + format_error(error) + dump(value));
     }

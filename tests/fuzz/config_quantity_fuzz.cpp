@@ -29,7 +29,7 @@ FUZZ_TARGET("config_quantity") {
     accept_or_refuse([&] {
       const double value = parse_quantity(bytes, d, kHere);
       TSL_CHECK(std::isfinite(value) && !std::signbit(value));
-      TSL_CHECK_OP(parse_quantity(format_quantity(value, d), d, kHere), ==, value);
+      TSL_CHECK_OP(parse_quantity(quantity_text(value, d), d, kHere), ==, value);
     });
   accept_or_refuse([&] {
     const Duration duration = parse_duration(bytes, kHere);
@@ -38,6 +38,6 @@ FUZZ_TARGET("config_quantity") {
   accept_or_refuse([&] {
     const Bytes size = parse_bytes(bytes, kHere);
     TSL_CHECK_OP(size.count, >, 0);
-    TSL_CHECK_OP(parse_bytes(format_bytes(size), kHere).count, ==, size.count);
+    TSL_CHECK_OP(parse_bytes(bytes_text(size), kHere).count, ==, size.count);
   });
 }

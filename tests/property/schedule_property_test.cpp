@@ -38,6 +38,7 @@ void for_all_shapes(Law law) {
             spec.name = std::string(row.name);
             spec.microbatch_group_size = group;
             if (check_schedule_spec(spec, pp, vpp, m)) continue;
+            if (row.max_vpp && vpp > *row.max_vpp) continue; // 1f1b stands for interleaved_1f1b there
             CAPTURE(spec.name);
             CAPTURE(pp);
             CAPTURE(vpp);

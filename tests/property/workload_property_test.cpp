@@ -116,7 +116,7 @@ TEST_CASE("fast and exact draws have the same first two moments") {
   check_same_moments(generator(0.4, 0.3, 0.95, 0.5), {1, 64, 8, 16, 4096, 1}, 0.08);
   check_same_moments(generator(0.55, 0.75, 0.95, 0.2), {1, 16, 4, 4, 1024, 1}, 0.06);
   check_same_moments(generator(1.0, 0.0, 0.0, 0.5), {1, 64, 8, 16, 4096, 1}, 0.1); // ranks of unlike variance
-  check_same_moments(generator(0.4, 0.3, 0.95, 0.18), {1, 32, 4, 8, 8, 1}, 0.08); // 32 rows per rank
+  check_same_moments(generator(0.4, 0.3, 0.95, 0.18), {1, 32, 4, 8, 8, 1}, 0.08);  // 32 rows per rank
 }
 
 TEST_CASE("without spread and noise only the multinomial is left") {

@@ -4,9 +4,9 @@
 
 #include <vector>
 
+#include "sim/domain/ledger.h"
 #include "sim/exec/loads.h"
 #include "sim/exec/program.h"
-#include "sim/domain/ledger.h"
 
 namespace tessella::testing {
 

@@ -12,9 +12,6 @@ using namespace tessella;
 
 namespace {
 
-// Where the names of these tests resolve.
-const std::string kHome = "tests/golden/errors/home";
-
 const std::string kModel = R"(
 model: mixed
 source: "test"
@@ -57,15 +54,15 @@ simulation: {seed: 7, steps: 3}
 
 LoadOptions test_home() {
   LoadOptions options;
-  options.home = kHome;
+  options.home = "tests/golden/errors/library";
   return options;
 }
 
 // Joined with the toy model, cluster and profile.
 Scenario scenario(const std::string& text, const LoadOptions& options = {}) {
-  return assemble(read_experiment("e.yaml", text, options), load_model(kHome + "/models/toy.yaml"),
-                  load_topology(kHome + "/topologies/toy_16.yaml"),
-                  load_profile(kHome + "/calib/profiles/toy_gpu/2026-01-01-made-up/profile.yaml"));
+  return assemble(read_experiment("e.yaml", text, options), load_model("tests/golden/errors/library/models/toy.yaml"),
+                  load_topology("tests/golden/errors/library/topologies/toy_16.yaml"),
+                  load_profile("tests/golden/errors/library/calib/profiles/toy_gpu/2026-01-01-made-up/profile.yaml"));
 }
 
 std::string minimal(const std::string& more = "") {
@@ -227,6 +224,54 @@ TEST_CASE("load: an override makes the maps on its way, and errors name the flag
   CHECK(position_of(e, "nothing.at.all").line == 1);
 }
 
+TEST_CASE("load: a routing preset is a starting point") {
+  const RoutingSpec skewed = *routing_preset("skewed");
+  CHECK(read_experiment("e.yaml", minimal("routing: {preset: skewed}\n")).draft.routing == skewed);
+  RoutingSpec quieter = skewed;
+  quieter.noise_sigma = 0.05;
+  CHECK(read_experiment("e.yaml", minimal("routing: {preset: skewed, noise_sigma: 0.05}\n")).draft.routing == quieter);
+  CHECK(read_experiment("e.yaml", minimal("routing: {preset: balanced}\n")).draft.routing == RoutingSpec{});
+}
+
+TEST_CASE("load: routing that does not fit the plan is refused at its key; a dense model has none") {
+  const auto refusal = [](const std::string& routing) {
+    try {
+      scenario(minimal("parallelism: {ep: 4, etp: 1}\n" + routing));
+    } catch (const InputError& error) {
+      return std::to_string(error.where().line) + " " + error.message();
+    }
+    return std::string("accepted");
+  };
+  CHECK(refusal("routing: {kind: loads, loads: [1, 2, 3, 4]}\n") == "accepted");
+  CHECK(refusal("routing: {kind: loads, loads: [1, 2, 3]}\n") ==
+        "6 3 loads; give one per EP rank (4) or one per expert (8)");
+  CHECK(refusal("routing: {kind: generator, drift_phi: 1}\n").starts_with("6 drift_phi is 1"));
+}
+
+TEST_CASE("load: a trace is whole numbers in four columns") {
+  const RoutingTrace t = load_trace_text("t.csv", "iter,layer,rank,tokens\r\n7,0,0,5\r\n7,0,1,6\n8,0,1,8\n8,0,0,7");
+  CHECK(t.iterations == 2);
+  CHECK(t.layers == 1);
+  CHECK(t.columns == 2);
+  CHECK(t.tokens == std::vector<std::int64_t>{5, 6, 7, 8});
+  const auto refusal = [](const std::string& text) {
+    try {
+      load_trace_text("t.csv", text);
+    } catch (const InputError& error) {
+      return std::to_string(error.where().line) + " " + error.message();
+    }
+    return std::string("accepted");
+  };
+  const std::string header = "iter,layer,rank,tokens\n";
+  CHECK(refusal("") == "1 the first line of a trace is 'iter,layer,rank,tokens', found ''");
+  CHECK(refusal("iter,rank,layer,tokens\n").starts_with("1 the first line of a trace is"));
+  CHECK(refusal(header) == "0 the trace has no rows");
+  for (const char* row : {"1,2,3", "1,2,3,4,5", "1,2,3,4 ", " 1,2,3,4", "1,2,3,x", "1,2,3,", "1.0,2,3,4", ",,,",
+                          "1,2,3,99999999999999999999"})
+    CHECK(refusal(header + row).starts_with("2 expected four whole numbers"));
+  CHECK(refusal(header + "0,0,0,1\n\n0,0,0,1\n").starts_with("4 ")); // a second row; the empty line counts
+}
+
 TEST_CASE("load: absurd but parsable sizes name the key, the value and the limit") {
   const std::string text = "experiment: e\nmodel: toy\ncluster: {topology: t, profile: p}\n"
                            "parallelism: {world_size: 1.0e+9}\n"
@@ -247,8 +292,23 @@ TEST_CASE("load: the inputs of a scenario are recorded with their digests") {
   const Scenario s = load_scenario(file, test_home());
   REQUIRE(s.inputs.size() == 4);
   CHECK(s.inputs[0].first == file);
-  CHECK(s.inputs[1].first == kHome + "/models/toy.yaml");
-  CHECK(s.inputs[2].first == kHome + "/topologies/toy_16.yaml");
-  CHECK(s.inputs[3].first == kHome + "/calib/profiles/toy_gpu/2026-01-01-made-up/profile.yaml");
+  CHECK(s.inputs[1].first == "tests/golden/errors/library/models/toy.yaml");
+  CHECK(s.inputs[2].first == "tests/golden/errors/library/topologies/toy_16.yaml");
+  CHECK(s.inputs[3].first == "tests/golden/errors/library/calib/profiles/toy_gpu/2026-01-01-made-up/profile.yaml");
   for (const auto& [path, digest] : s.inputs) CHECK(digest == sha256_hex(read_file(path)));
+}
+
+TEST_CASE("load: rules of other layers point at the experiment too") {
+  LoadOptions options = test_home();
+  options.more_rules = [](const Scenario& s) -> std::vector<Violation> {
+    return {{"batch.global_batch_size", "refused by " + s.schedule.name, "global_batch_size: 64"}};
+  };
+  try {
+    load_scenario("tests/golden/errors/override_bad_value/experiment.yaml", options);
+    FAIL("accepted");
+  } catch (const InputError& error) {
+    CHECK(error.message() == "refused by 1f1b");
+    CHECK(error.where().line == 9);
+    CHECK(error.notes()[0].text == "nearest legal plan: global_batch_size: 64");
+  }
 }

@@ -112,13 +112,13 @@ TEST_CASE("quantity: typed forms") {
 }
 
 TEST_CASE("quantity: the written form is short") {
-  CHECK(format_quantity(450e9, Dimension::bandwidth) == "450 GB/s");
-  CHECK(format_quantity(3e-6, Dimension::seconds) == "3 us");
-  CHECK(format_quantity(0.85, Dimension::plain) == "0.85");
-  CHECK(format_quantity(0.0, Dimension::seconds) == "0 s");
-  CHECK(format_quantity(989.4e12, Dimension::flop_rate) == "989.4 TFLOPS");
-  CHECK(format_bytes({85899345920}) == "80 GiB");
-  CHECK(format_bytes({1000}) == "1 kB");
+  CHECK(quantity_text(450e9, Dimension::bandwidth) == "450 GB/s");
+  CHECK(quantity_text(3e-6, Dimension::seconds) == "3 us");
+  CHECK(quantity_text(0.85, Dimension::plain) == "0.85");
+  CHECK(quantity_text(0.0, Dimension::seconds) == "0 s");
+  CHECK(quantity_text(989.4e12, Dimension::flop_rate) == "989.4 TFLOPS");
+  CHECK(bytes_text({85899345920}) == "80 GiB");
+  CHECK(bytes_text({1000}) == "1 kB");
   CHECK(duration_text({300000}) == "300 ns");
   CHECK(duration_text({0}) == "0 s");
 }
@@ -137,7 +137,7 @@ TEST_CASE("quantity: written and read back is the same bits") {
   for (const auto& r : ranges)
     for (int i = 0; i < 2000; ++i) {
       const double value = r.min * std::pow(r.max / r.min, stream.uniform(draw++));
-      const std::string text = format_quantity(value, r.dimension);
+      const std::string text = quantity_text(value, r.dimension);
       INFO(text);
       CHECK(si(text, r.dimension) == value);
     }

@@ -20,14 +20,15 @@ namespace {
 const SearchPath kHere = {"."};
 
 template <class T>
-void check_all(Catalog catalog, T (*load)(const fs::path&), T (*load_text)(const std::string&, const std::string&)) {
+void check_all(Catalog catalog, T (*load)(const fs::path&),
+               T (*load_text)(const std::string&, const std::string&, Overrides)) {
   const auto names = available(catalog, kHere);
   if (names.empty()) MESSAGE("skipped: no files of this kind here");
   for (const std::string& name : names) {
     INFO(name);
     const T value = load(resolve(catalog, name, ".", kHere, SourceSpan{name, 0, 0, 0, {}}));
     CHECK(value.name == name);
-    CHECK(load_text("dump.yaml", to_yaml(value)) == value);
+    CHECK(load_text("dump.yaml", to_yaml(value), {}) == value);
   }
 }
 

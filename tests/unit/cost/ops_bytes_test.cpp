@@ -1,8 +1,8 @@
 // HBM traffic and communication volumes against layer_costs, sections 6 and 7. One byte takes one picosecond here.
 #include <doctest/doctest.h>
 
-#include "tests/unit/cost/ops_support.h"
 #include "sim/cost/step_costs.h"
+#include "tests/unit/cost/ops_support.h"
 
 using namespace tessella;
 using namespace tessella::test;

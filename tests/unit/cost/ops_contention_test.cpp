@@ -2,8 +2,8 @@
 // held by communication; layer_costs, section 12.5): the measured factors are bands, not constants.
 #include <doctest/doctest.h>
 
-#include "tests/unit/cost/ops_support.h"
 #include "sim/cost/contention.h"
+#include "tests/unit/cost/ops_support.h"
 
 using namespace tessella;
 using namespace tessella::test;

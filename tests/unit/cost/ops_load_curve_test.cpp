@@ -1,8 +1,8 @@
 #include <doctest/doctest.h>
 
-#include "tests/unit/cost/ops_support.h"
 #include "sim/cost/load_curve.h"
 #include "sim/cost/moe_ops.h"
+#include "tests/unit/cost/ops_support.h"
 
 using namespace tessella;
 using namespace tessella::test;

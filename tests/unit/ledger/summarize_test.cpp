@@ -32,7 +32,7 @@ RunRecords steps(std::vector<std::int64_t> seconds) {
 TEST_CASE("Throughput and MFU of one step") {
   const RunResult r = summarize(two_gpus(), steps({4}), {Flops{80e12}, Flops{120e12}}, {});
   CHECK(r.step_time.ps == 4 * kSecond);
-  CHECK(r.tokens_per_s_per_gpu == 250.0);       // 2 * 1000 / 4 / 2
+  CHECK(r.tokens_per_s_per_gpu == 250.0);           // 2 * 1000 / 4 / 2
   CHECK(r.tflops_per_gpu == doctest::Approx(10.0)); // 80 / 4 / 2
   CHECK(r.mfu == doctest::Approx(0.10));
   CHECK(r.hfu == doctest::Approx(0.15));

@@ -1,0 +1,72 @@
+// Every experiment's expected numbers: experiments/NN_slug/expected/*.yaml names a run and, per key of `run --json`,
+// the expected value, its tolerance (relative) or bounds, and the reason.
+#include <doctest/doctest.h>
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "sim/config/load.h"
+#include "sim/planner/simulate.h"
+#include "sim/report/json.h"
+
+using namespace tessella;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::vector<fs::path> expectations() {
+  std::vector<fs::path> files;
+  for (const auto& experiment : fs::directory_iterator("experiments")) {
+    const fs::path folder = experiment.path() / "expected";
+    if (!fs::is_directory(folder)) continue;
+    for (const auto& file : fs::directory_iterator(folder)) files.push_back(file.path());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+// "ledger/exposed/ep" -> the number there.
+double at(const nlohmann::json& json, const std::string& key) {
+  const nlohmann::json& node = json.at(nlohmann::json::json_pointer("/" + key));
+  return node.is_boolean() ? static_cast<double>(node.get<bool>()) : node.get<double>();
+}
+
+void check(const YAML::Node& number, const nlohmann::json& json) {
+  const auto key = number["key"].as<std::string>();
+  const double value = at(json, key);
+  CAPTURE(key);
+  CAPTURE(value);
+  REQUIRE(!number["reason"].as<std::string>().empty());
+  if (number["at_least"]) CHECK(value >= number["at_least"].as<double>());
+  if (number["at_most"]) CHECK(value <= number["at_most"].as<double>());
+  if (number["expected"]) {
+    const auto expected = number["expected"].as<double>();
+    CHECK(std::abs(value - expected) <= number["tolerance"].as<double>() * std::abs(expected));
+  }
+}
+
+} // namespace
+
+TEST_CASE("Experiments give their expected numbers") {
+  const std::vector<fs::path> files = expectations();
+  REQUIRE(!files.empty());
+  for (const fs::path& file : files) {
+    CAPTURE(file.string());
+    const YAML::Node expectation = YAML::LoadFile(file.string());
+    LoadOptions options;
+    if (expectation["set"])
+      for (const auto& item : expectation["set"]) options.overrides.push_back(item.as<std::string>());
+    const fs::path experiment = file.parent_path().parent_path() / expectation["experiment"].as<std::string>();
+    const Scenario scenario = load_scenario(experiment, options);
+    RunOptions run;
+    run.threads = 2;
+    const auto json = nlohmann::json::parse(run_json(scenario, simulate(scenario, run)));
+    REQUIRE(expectation["numbers"].size() > 0);
+    for (const YAML::Node& number : expectation["numbers"]) check(number, json);
+  }
+}
