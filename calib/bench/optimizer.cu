@@ -107,6 +107,7 @@ std::unique_ptr<OpCase> optimizer_gpu_case(const GpuContext& gpu, const OpShape&
   const std::int64_t params = shape.dim("params");
   if (params % 4 != 0) throw std::invalid_argument("optimizer: parameters must be a multiple of 4");
   GpuOp<AdamState> op;
+  op.tolerance = 1e-3; // an update is small beside its weight
   op.work.bytes = 34.0 * static_cast<double>(params);
   op.work.footprint = 30 * static_cast<std::size_t>(params); // the copies of set 0 included
   op.make = [&gpu, params](std::uint64_t seed) { return make_state(gpu, static_cast<std::size_t>(params), seed); };

@@ -20,6 +20,7 @@ class OverlapCase : public OpCase {
     alone_->prepare(sets);
   }
   void launch(std::size_t set) override { alone_->launch(set); }
+  double tolerance(const OpShape& shape) const override { return alone_->tolerance(shape); }
   // The neighbour starts only after the check: allocating memory would wait for it.
   double verify() override {
     const double error = alone_->verify();

@@ -125,6 +125,7 @@ std::unique_ptr<OpCase> router_gpu_case(const GpuContext& gpu, const OpShape& sh
   const auto slots = static_cast<std::size_t>(n * topk);
   const auto all = static_cast<std::size_t>(n * experts);
   GpuOp<RouterState> op;
+  op.tolerance = 1e-3; // fast exponentials
   op.work.bytes = 4.0 * static_cast<double>(all);
   op.work.footprint = 4 * all + 12 * slots;
   const auto forward = [&gpu, n, experts, topk](RouterState& s) {

@@ -36,7 +36,7 @@ class DeviceLog {
 double checked_result(OpCase& op, const OpShape& shape, const Backend& backend) {
   backend.timer->seconds_of([&] { op.launch(0); });
   const double error = op.verify();
-  const double limit = error_limit(shape.dtype);
+  const double limit = op.tolerance(shape);
   if (!(error <= limit)) // not a number never passes
     throw WrongResult(
         fmt::format("{}: relative error {:.3g} against the reference, limit {:.3g}", shape.text(), error, limit));
