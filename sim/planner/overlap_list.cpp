@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <tuple>
+#include <utility>
 
 namespace tessella {
 namespace {
@@ -12,10 +13,17 @@ Duration distance(Duration a, Duration b) {
   return max(a, b) - min(a, b);
 }
 
+// How SELECT chooses among backbone tasks.
+struct Reading {
+  bool fits_gaps = true;
+  bool holds_back = false;
+};
+
 class ListRun {
  public:
-  ListRun(const PairProblem& problem, ListRule rule)
-      : problem_(problem), rule_(rule), followers_(problem.tasks.size()), tail_(problem.tasks.size()) {
+  ListRun(const PairProblem& problem, ListRule rule, const Reading& reading)
+      : problem_(problem), rule_(rule), reading_(reading), followers_(problem.tasks.size()),
+        tail_(problem.tasks.size()) {
     for (std::size_t t = problem.tasks.size(); t-- > 0;) {
       for (const std::size_t f : followers_[t]) tail_[t] = max(tail_[t], tail_[f]);
       tail_[t] += problem.alone(t);
@@ -59,7 +67,7 @@ class ListRun {
   using Score = std::tuple<bool, std::int64_t, std::int64_t, Time, std::size_t>;
   Score score(const Ready& r, Duration gap) const {
     if (rule_ == ListRule::fifo) return {false, 0, 0, r.since, r.task};
-    const bool fits = gap > Duration{};
+    const bool fits = reading_.fits_gaps && gap > Duration{};
     return {problem_.tasks[r.task].movable, fits ? distance(problem_.alone(r.task), gap).ps : 0, -tail_[r.task].ps,
             r.since, r.task};
   }
@@ -68,10 +76,12 @@ class ListRun {
     const auto l = static_cast<std::size_t>(lane);
     if (work_[l].op) return;
     const Duration gap = left(1 - l);
+    const auto awaited = awaited_on(lane);
     while (true) {
       auto best = ready_.end();
       for (auto r = ready_.begin(); r != ready_.end(); ++r)
-        if (problem_.tasks[r->task].lane == lane && (best == ready_.end() || score(*r, gap) < score(*best, gap)))
+        if (problem_.tasks[r->task].lane == lane && !(awaited && gives_way(r->task, *awaited, gap)) &&
+            (best == ready_.end() || score(*r, gap) < score(*best, gap)))
           best = r;
       if (best == ready_.end()) return;
       const std::size_t task = best->task;
@@ -79,6 +89,23 @@ class ListRun {
       if (!should_defer(task, gap)) return start(l, task);
       deferred_.push_back(task);
     }
+  }
+
+  // The backbone task that will need this lane when the other one is done.
+  std::optional<std::size_t> awaited_on(OpLane lane) const {
+    const auto other = 1 - static_cast<std::size_t>(lane);
+    if (!reading_.holds_back || !work_[other].op) return std::nullopt;
+    for (const std::size_t f : followers_[task_[other]])
+      if (!problem_.tasks[f].movable && problem_.tasks[f].lane == lane) return f;
+    return std::nullopt;
+  }
+
+  // Whether both chains would end earlier if the task went behind the one that is ready in `gap`.
+  bool gives_way(std::size_t task, std::size_t awaited, Duration gap) const {
+    if (problem_.tasks[task].movable) return false;
+    const Duration first = max(tail_[task], max(gap, problem_.alone(task)) + tail_[awaited]);
+    const Duration behind = gap + max(tail_[awaited], problem_.alone(awaited) + tail_[task]);
+    return behind < first;
   }
 
   bool should_defer(std::size_t task, Duration gap) const {
@@ -126,6 +153,7 @@ class ListRun {
 
   const PairProblem& problem_;
   ListRule rule_;
+  Reading reading_;
   std::vector<std::vector<std::size_t>> followers_; // [task]
   std::vector<Duration> tail_;                      // [task] itself and the longest chain behind it
   std::vector<Ready> ready_;
@@ -140,7 +168,21 @@ class ListRun {
 } // namespace
 
 LaneOrders list_schedule(const PairProblem& problem, ListRule rule) {
-  return ListRun(problem, rule).run();
+  if (rule == ListRule::fifo) return ListRun(problem, rule, {}).run();
+  LaneOrders best;
+  Duration makespan = Duration::max();
+  const auto offer = [&](LaneOrders order) {
+    const Duration candidate = run_order(problem, order).makespan;
+    if (candidate >= makespan) return;
+    makespan = candidate;
+    best = std::move(order);
+  };
+  for (const bool fits_gaps : {true, false})
+    for (const bool holds_back : {false, true}) {
+      if (rule == ListRule::align_defer) offer(ListRun(problem, rule, {fits_gaps, holds_back}).run());
+      offer(ListRun(problem, ListRule::align, {fits_gaps, holds_back}).run());
+    }
+  return best;
 }
 
 } // namespace tessella

@@ -13,7 +13,7 @@ namespace tessella {
 struct MethodGaps {
   OverlapMethod method = OverlapMethod::align_defer;
   std::vector<double> gaps;
-  double seconds = 0.0; // to schedule all pairs, on one thread; differs from run to run
+  double cpu_seconds = 0.0; // to schedule all pairs; differs from run to run
 
   double mean() const;
   double quantile(double q) const; // the smallest gap that a share q of the pairs does not exceed
@@ -24,11 +24,12 @@ struct OverlapStudy {
   std::vector<PairCost> exact;     // [pair]
   std::vector<double> gains;       // [pair] overlap gain of the exact order
   std::size_t proven = 0;          // pairs whose exact order is proven to be the best
-  double exact_seconds = 0.0;      // on one thread
-  double slowest_seconds = 0.0;    // of one pair
+  double exact_cpu_seconds = 0.0;
+  double slowest_cpu_seconds = 0.0; // of one pair
 };
 
-// Schedules every pair by every method on the calling thread, so that the times mean something. Not empty.
+// Schedules every pair by every method on the calling thread; times count while no other thread of the process works.
+// The pairs must not be empty.
 OverlapStudy study_overlap(const ChunkLibrary& chunks, std::span<const ChunkPair> pairs, const SearchLimits& limits);
 
 } // namespace tessella
