@@ -1,8 +1,8 @@
 // The host benches, by op and kernel; the list of them is the table in cases.cpp. Shapes and what their dimensions
 // mean:
 //   gemm, gemm_dgrad, gemm_wgrad            m n k as in sim/domain/kernel_forms.h
-//   grouped_gemm, _dgrad, _wgrad            experts, tokens (of all experts, evenly), in, out
-//   attention_fwd, attention_bwd            seq heads kv_heads head_dim
+//   grouped_gemm, _dgrad, _wgrad            experts, tokens (of all experts), skew, in, out
+//   attention_fwd, attention_bwd            batch seq heads kv_heads qk_dim v_dim
 //   norm_fwd, norm_bwd                      rows cols
 //   activation, activation_bwd              rows cols (of the output)
 //   copy: add | rope                        rows cols; rope also dim and seq

@@ -1,6 +1,7 @@
 // Softmax attention, checked against the definition in double precision.
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
 #include "calib/host/cases.h"
 #include "calib/host/kernels.h"
@@ -115,7 +116,9 @@ double error_against(const Tensor& out, const Tensor& expected) {
 } // namespace
 
 std::unique_ptr<OpCase> attention_case(const OpShape& s) {
-  const AttentionDims d{s.dim("heads"), s.dim("kv_heads"), s.dim("head_dim"), s.dim("seq")};
+  const AttentionDims d{s.dim("heads"), s.dim("kv_heads"), s.dim("qk_dim"), s.dim("seq")};
+  if (s.dim("batch") != 1 || s.dim("v_dim") != d.head_dim)
+    throw std::invalid_argument("the host's attention takes one sequence, and keys as long as values");
   const bool backward = s.op == "attention_bwd";
   HostOp<AttentionState> op;
   const double pairs = 0.5 * static_cast<double>(d.seq * (d.seq + 1) * d.heads);

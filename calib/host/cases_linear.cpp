@@ -31,13 +31,6 @@ Work gemm_work(double m, double n, double k) {
   return {2.0 * m * n * k, kCountedBytes * (m * k + k * n + m * n), 0};
 }
 
-std::vector<std::int64_t> even_tokens(const OpShape& s) {
-  const std::int64_t experts = s.dim("experts");
-  std::vector<std::int64_t> tokens(static_cast<std::size_t>(experts), s.dim("tokens") / experts);
-  for (std::int64_t e = 0; e < s.dim("tokens") % experts; ++e) ++tokens[static_cast<std::size_t>(e)];
-  return tokens;
-}
-
 // Random rows for tokens, zeros in the padding.
 Tensor grouped_rows(const std::vector<std::int64_t>& tokens, const std::vector<std::int64_t>& offsets,
                     std::int64_t cols, std::uint64_t seed) {
@@ -99,7 +92,7 @@ std::unique_ptr<OpCase> grouped_case(const OpShape& s) {
   const std::int64_t in = s.dim("in");
   const std::int64_t out = s.dim("out");
   const std::int64_t experts = s.dim("experts");
-  const std::vector<std::int64_t> tokens = even_tokens(s);
+  const std::vector<std::int64_t> tokens = expert_tokens(s);
   const std::vector<std::int64_t> offsets = padded_offsets(tokens);
   HostOp<Product> op;
   op.work = gemm_work(static_cast<double>(s.dim("tokens")), static_cast<double>(out), static_cast<double>(in));

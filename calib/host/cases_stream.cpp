@@ -154,7 +154,7 @@ std::unique_ptr<OpCase> copy_case(const OpShape& s) {
     r.original = r.x;
     return r;
   };
-  op.run = [=](Rowwise& r) { rope(r.x, cols / dim, dim, seq, false); };
+  op.run = [table = RopeTable(seq, dim), heads = cols / dim](Rowwise& r) { rope(table, r.x, heads, false); };
   op.check = [=](Rowwise& r) {
     return relative_error(r.x, [&](auto i, auto j) { return rope_reference(r.original, dim, seq, i, j); });
   };

@@ -2,9 +2,6 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <exception>
 #include <mutex>
@@ -32,10 +29,15 @@ bool pin_to_cpu(int cpu) {
   return pthread_setaffinity_np(pthread_self(), sizeof set, &set) == 0;
 }
 
-bool raise_priority() {
-  constexpr int kNice = -15;
-  const auto thread = static_cast<id_t>(syscall(SYS_gettid));
-  return setpriority(PRIO_PROCESS, thread, kNice) == 0;
+RealtimeScope::RealtimeScope(bool wanted) {
+  sched_param lowest{};
+  lowest.sched_priority = sched_get_priority_min(SCHED_FIFO);
+  granted_ = wanted && pthread_setschedparam(pthread_self(), SCHED_FIFO, &lowest) == 0;
+}
+
+RealtimeScope::~RealtimeScope() {
+  const sched_param ordinary{};
+  if (granted_) pthread_setschedparam(pthread_self(), SCHED_OTHER, &ordinary);
 }
 
 void run_ranks(int ranks, StopFlag& stop, const std::function<void(int)>& body) {
@@ -47,7 +49,6 @@ void run_ranks(int ranks, StopFlag& stop, const std::function<void(int)>& body) 
   for (int r = 0; r < ranks; ++r) {
     threads.emplace_back([&, r] {
       pin_to_cpu(cpus[static_cast<std::size_t>(r) % cpus.size()]);
-      raise_priority();
       try {
         body(r);
       } catch (const Stopped&) { // the one that failed has said why

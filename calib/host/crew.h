@@ -14,9 +14,20 @@ std::vector<int> usable_cpus();
 // Pins the calling thread. False where the system refuses.
 bool pin_to_cpu(int cpu);
 
-// Asks for a higher scheduling priority for the calling thread, so that background work disturbs less. False where the
-// system refuses, which costs nothing but noise.
-bool raise_priority();
+// While it lives, the calling thread and the threads it starts run before all ordinary work (SCHED_FIFO at the lowest
+// real-time priority), where the system grants that: other programs then no longer cut samples short. The kernel still
+// gives them about a twentieth of the time.
+class RealtimeScope {
+ public:
+  explicit RealtimeScope(bool wanted);
+  ~RealtimeScope();
+  RealtimeScope(const RealtimeScope&) = delete;
+  RealtimeScope& operator=(const RealtimeScope&) = delete;
+  bool granted() const { return granted_; }
+
+ private:
+  bool granted_ = false;
+};
 
 // Set when a rank failed; ranks that wait for it must look at it and throw Stopped.
 using StopFlag = std::atomic<bool>;

@@ -56,25 +56,30 @@ void add(const Tensor& a, const Tensor& b, Tensor& sum) {
 }
 
 // Neighbouring columns 2i, 2i+1 of a head turn by position * base^(-2i/dim) (Su et al. 2021, RoFormer).
-void rope(Tensor& x, std::int64_t heads, std::int64_t dim, std::int64_t seq, bool backward) {
-  std::vector<float> frequency;
-  for (std::int64_t i = 0; i < dim / 2; ++i)
-    frequency.push_back(std::pow(kRopeBase, -2.0F * static_cast<float>(i) / static_cast<float>(dim)));
-  std::vector<float> cosine(frequency.size());
-  std::vector<float> sine(frequency.size());
-  for (std::int64_t r = 0; r < x.rows(); ++r) {
-    for (std::size_t i = 0; i < frequency.size(); ++i) {
-      const float angle = static_cast<float>(r % seq) * frequency[i];
-      cosine[i] = std::cos(angle);
-      sine[i] = backward ? -std::sin(angle) : std::sin(angle);
+RopeTable::RopeTable(std::int64_t seq, std::int64_t dim) : cosine(seq, dim / 2), sine(seq, dim / 2) {
+  for (std::int64_t i = 0; i < dim / 2; ++i) {
+    const float frequency = std::pow(kRopeBase, -2.0F * static_cast<float>(i) / static_cast<float>(dim));
+    for (std::int64_t r = 0; r < seq; ++r) {
+      cosine.at(r, i) = std::cos(static_cast<float>(r) * frequency);
+      sine.at(r, i) = std::sin(static_cast<float>(r) * frequency);
     }
+  }
+}
+
+void rope(const RopeTable& table, Tensor& x, std::int64_t heads, bool backward) {
+  const std::int64_t half = table.cosine.cols();
+  const float direction = backward ? -1.0F : 1.0F;
+  for (std::int64_t r = 0; r < x.rows(); ++r) {
+    const float* cosine = table.cosine.row(r % table.cosine.rows());
+    const float* sine = table.sine.row(r % table.sine.rows());
     float* row = x.row(r);
-    for (std::int64_t h = 0; h < heads; ++h, row += dim) {
-      for (std::size_t i = 0; i < frequency.size(); ++i) {
+    for (std::int64_t h = 0; h < heads; ++h, row += 2 * half) {
+      for (std::int64_t i = 0; i < half; ++i) {
         const float a = row[2 * i];
         const float b = row[2 * i + 1];
-        row[2 * i] = a * cosine[i] - b * sine[i];
-        row[2 * i + 1] = a * sine[i] + b * cosine[i];
+        const float s = direction * sine[i];
+        row[2 * i] = a * cosine[i] - b * s;
+        row[2 * i + 1] = a * s + b * cosine[i];
       }
     }
   }

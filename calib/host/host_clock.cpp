@@ -1,7 +1,6 @@
 #include "calib/host/host_clock.h"
 
 #include <time.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -58,13 +57,12 @@ std::string cpu_name() {
   return "unknown CPU";
 }
 
-std::size_t last_level_cache() {
-  constexpr std::size_t kFallback = std::size_t{32} << 20;
-  for (const int level : {_SC_LEVEL3_CACHE_SIZE, _SC_LEVEL2_CACHE_SIZE}) {
-    const long size = sysconf(level);
-    if (size > 0) return static_cast<std::size_t>(size);
-  }
-  return kFallback;
+std::size_t private_cache() {
+  std::ifstream in("/sys/devices/system/cpu/cpu0/cache/index2/size");
+  std::size_t kib = 0;
+  char unit = 0;
+  if (in >> kib >> unit && unit == 'K' && kib > 0) return kib << 10;
+  return std::size_t{1} << 20;
 }
 
 } // namespace tessella::calib

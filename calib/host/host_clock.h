@@ -43,7 +43,8 @@ class SchedulerClock : public ClockSource {
 
 // "AMD EPYC 9354" from /proc/cpuinfo, or "unknown CPU".
 std::string cpu_name();
-// Size of the last-level cache in bytes, as sysconf knows it; 32 MiB where it does not.
-std::size_t last_level_cache();
+// What counts as "the cache" on the host: the largest that belongs to a core alone (usually L2), because that is what a
+// kernel finds or does not find from the kernel before it. 1 MiB where the system does not say.
+std::size_t private_cache();
 
 } // namespace tessella::calib

@@ -32,8 +32,15 @@ void rms_norm_forward(const Tensor& x, std::span<const float> gain, Tensor& y, s
 void rms_norm_backward(const Tensor& x, std::span<const float> gain, std::span<const float> inverse, const Tensor& dy,
                        Tensor& dx, std::span<float> dgain); // dgain +=
 void add(const Tensor& a, const Tensor& b, Tensor& sum);
-// Rotates the first `heads` heads of `dim` columns of each row by position (row % seq); backward: the other way.
-void rope(Tensor& x, std::int64_t heads, std::int64_t dim, std::int64_t seq, bool backward);
+// Angles of rotary positions: one row per position, `dim` / 2 columns.
+struct RopeTable {
+  RopeTable() = default;
+  RopeTable(std::int64_t seq, std::int64_t dim);
+  Tensor cosine;
+  Tensor sine;
+};
+// Rotates the first `heads` heads of each row by its position in the sequence; backward: the other way.
+void rope(const RopeTable& table, Tensor& x, std::int64_t heads, bool backward);
 // in[r, 2f] = gate | up; out[r, f] = silu(gate) * up.
 void swiglu_forward(const Tensor& in, Tensor& out);
 void swiglu_backward(const Tensor& in, const Tensor& dout, Tensor& din);

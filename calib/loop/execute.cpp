@@ -65,6 +65,7 @@ struct PlanExecution::State {
   LoopModel model;
   LoopPlan plan;
   StopFlag stop = false;
+  RopeTable rope;
   std::vector<std::int32_t> forced;
   std::vector<CommBlock> blocks; // world, then one per pipeline rank
   std::unique_ptr<MessageBoard> board;
@@ -97,6 +98,7 @@ void PlanExecution::State::make_rank(int rank, const std::vector<std::vector<Act
     r.group = std::make_unique<HostComm>(blocks[1 + static_cast<std::size_t>(pp_rank)].get(), r.ep_rank, plan.ep,
                                          group_capacity, stop);
   r.runtime.model = &model;
+  r.runtime.rope = &rope;
   r.runtime.group = r.group.get();
   r.runtime.recorder = &r.recorder;
   r.runtime.forced = forced;
@@ -213,6 +215,7 @@ PlanExecution::PlanExecution(const LoopModel& model, const LoopPlan& plan) : sta
   State& s = *state_;
   s.model = model;
   s.plan = plan;
+  s.rope = RopeTable(model.seq, model.head_dim);
   s.forced = forced_experts(model, plan);
   const auto order = order_of(plan);
   // Room for the busiest all-to-all and for the dense gradients of a whole model.

@@ -134,7 +134,7 @@ void MoeLayer::attention_forward(const Tensor& x, LayerContext& c, LayerRuntime&
   c.middle.resize(m.seq, m.hidden);
   rec.run("norm_1", [&] { rms_norm_forward(c.x, gain(norm1_), c.norm1, c.inverse1); });
   rec.run("qkv", [&] { linear_forward(c.norm1, qkv_.value, c.qkv); });
-  rec.run("rope", [&] { rope(c.qkv, m.heads + m.kv_heads, m.head_dim, m.seq, false); });
+  rec.run("rope", [&] { rope(*rt.rope, c.qkv, m.heads + m.kv_heads, false); });
   rec.run("core", [&] { calib::attention_forward(d, c.qkv, c.attention, c.lse, rt.attention); });
   rec.run("out_proj", [&] { linear_forward(c.attention, out_.value, c.middle); });
   rec.run("residual_1", [&] { add(c.middle, c.x, c.middle); });
@@ -281,7 +281,7 @@ void MoeLayer::attention_backward(Tensor& dx, LayerContext& c, LayerRuntime& rt)
   rt.c.resize(m.seq, m.hidden);
   rec.run("out_proj_dgrad", [&] { linear_dgrad(rt.b, out_.value, rt.a); });
   rec.run("core_bwd", [&] { calib::attention_backward(d, c.qkv, c.lse, c.attention, rt.a, rt.qkv, rt.attention); });
-  rec.run("rope_bwd", [&] { rope(rt.qkv, m.heads + m.kv_heads, m.head_dim, m.seq, true); });
+  rec.run("rope_bwd", [&] { rope(*rt.rope, rt.qkv, m.heads + m.kv_heads, true); });
   rec.run("qkv_dgrad", [&] { linear_dgrad(rt.qkv, qkv_.value, rt.c); });
   dx.resize(m.seq, m.hidden);
   rec.run("norm_1_bwd", [&] { rms_norm_backward(c.x, gain(norm1_), c.inverse1, rt.c, dx, norm1_.grad.values()); });

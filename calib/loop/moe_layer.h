@@ -31,6 +31,7 @@ struct Parameter {
 // What the layers of one rank share while they run.
 struct LayerRuntime {
   const LoopModel* model = nullptr;
+  const RopeTable* rope = nullptr;
   HostComm* group = nullptr; // EP; nothing with one rank
   Recorder* recorder = nullptr;
   std::span<const std::int32_t> forced; // experts of this rank's tokens

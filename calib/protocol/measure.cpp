@@ -107,7 +107,7 @@ Measurement sample(OpCase& op, const OpShape& shape, const Backend& backend, con
     stop.add(seconds / static_cast<double>(m.batch));
   }
   log.write_to(m);
-  m.summary = summarize(stop.samples());
+  m.summary = summary_of(stop.samples());
   return m;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <cmath>
 
 namespace tessella::calib {
 
@@ -43,6 +44,23 @@ std::vector<std::pair<std::string, std::int64_t>> parse_dims(const std::string& 
     at = end + 1;
   }
   return dims;
+}
+
+std::vector<std::int64_t> expert_tokens(const OpShape& shape) {
+  const std::int64_t experts = shape.dim("experts");
+  const std::int64_t total = shape.dim("tokens");
+  const double skew = 0.01 * static_cast<double>(shape.dim("skew"));
+  std::vector<std::int64_t> tokens;
+  double exact = 0.0;
+  std::int64_t given = 0;
+  for (std::int64_t e = 0; e < experts; ++e) {
+    const double place = experts > 1 ? 2.0 * static_cast<double>(e) / static_cast<double>(experts - 1) - 1.0 : 0.0;
+    exact += static_cast<double>(total) / static_cast<double>(experts) * (1.0 + skew * place);
+    const std::int64_t upto = e + 1 == experts ? total : std::llround(exact); // rounding errors do not add up
+    tokens.push_back(upto - given);
+    given = upto;
+  }
+  return tokens;
 }
 
 // fp32 sums of thousands of terms stay below 1e-5, bf16 operands between 1e-3 and 1e-2, fp8 (3 mantissa bits) below

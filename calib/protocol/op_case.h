@@ -33,6 +33,10 @@ struct OpShape {
 // The inverse of dims_text(). Throws std::invalid_argument on other text.
 std::vector<std::pair<std::string, std::int64_t>> parse_dims(const std::string& text);
 
+// Tokens of each expert of a grouped GEMM (dims experts, tokens, skew): on a ramp from skew per cent below the mean for
+// the first expert to skew per cent above it for the last; they sum to `tokens`.
+std::vector<std::int64_t> expert_tokens(const OpShape& shape);
+
 struct Work {
   double flops = 0.0;        // executed, 1 multiply-add = 2
   double bytes = 0.0;        // as the simulator counts this op (bf16 elements), the x of a bandwidth fit

@@ -38,7 +38,7 @@ double median(std::span<const double> samples) {
   return median_of_sorted(sorted);
 }
 
-Summary summarize(std::span<const double> samples) {
+Summary summary_of(std::span<const double> samples) {
   if (samples.empty()) return {};
   std::vector<double> sorted(samples.begin(), samples.end());
   std::sort(sorted.begin(), sorted.end());

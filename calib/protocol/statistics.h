@@ -18,7 +18,7 @@ struct Summary {
 
 // All zero for no samples. O(n log n). The interval is distribution-free: order statistics floor((n - 1.96 sqrt(n)) /
 // 2) and ceil((n + 1.96 sqrt(n)) / 2) (Hoefler and Belli, SC'15, section 3.1.3).
-Summary summarize(std::span<const double> samples);
+Summary summary_of(std::span<const double> samples);
 
 double median(std::span<const double> samples); // 0 for none
 

@@ -11,6 +11,7 @@
 #include "sim/config/catalog.h"
 #include "sim/config/load.h"
 #include "sim/cost/params.h"
+#include "sim/exec/fill_policies.h"
 #include "sim/schedule/table.h"
 
 namespace tessella {
@@ -19,6 +20,10 @@ namespace {
 void list_schedules() {
   for (const ScheduleInfo& row : schedule_table())
     fmt::print("{:<20} {}\n{:<20}   needs: {}\n", row.name, row.description, "", row.constraints);
+}
+
+void list_policies() {
+  for (const FillPolicy& row : fill_policy_table()) fmt::print("{:<14} {}\n", row.name, row.description);
 }
 
 std::filesystem::path file_of(Catalog catalog, const std::string& name, const SearchPath& path) {
@@ -58,6 +63,7 @@ void list_profiles(const SearchPath& path) {
 int list(const std::string& what) {
   const SearchPath path = search_path(std::filesystem::current_path());
   if (what == "schedules") list_schedules();
+  if (what == "policies") list_policies();
   if (what == "models") list_models(path);
   if (what == "topologies") list_topologies(path);
   if (what == "profiles") list_profiles(path);
@@ -68,10 +74,11 @@ int list(const std::string& what) {
 
 void add_list(CLI::App& app, int& code) {
   auto what = std::make_shared<std::string>();
-  CLI::App* command = app.add_subcommand("list", "Show what can be named: schedules, models, topologies, profiles");
+  CLI::App* command =
+      app.add_subcommand("list", "Show what can be named: schedules, models, topologies, profiles, policies");
   command->add_option("what", *what, "which table")
       ->required()
-      ->check(CLI::IsMember({"schedules", "models", "topologies", "profiles"}));
+      ->check(CLI::IsMember({"schedules", "models", "topologies", "profiles", "policies"}));
   command->callback([what, &code] { code = guarded([&] { return list(*what); }); });
 }
 

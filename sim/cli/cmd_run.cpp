@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <thread>
 
@@ -31,6 +32,9 @@ struct RunFlags {
   std::string trace;
   std::vector<std::int32_t> trace_ranks;
   std::vector<std::int32_t> trace_steps = {0};
+  double precision = 0.0;
+  bool capacity = false;
+  bool regret = false;
   bool timeline = false;
   bool no_fold = false;
 };
@@ -65,10 +69,23 @@ void write_text(const std::string& path, const std::string& text) {
 
 void print_result(const RunFlags& flags, const Scenario& scenario, const RunResult& result) {
   const TextStyle style{wants_colour(), terminal_width()};
-  fmt::print("{}{}", headline_text(scenario, result, style), ledger_text(scenario, result, style));
+  fmt::print("{}{}{}", headline_text(scenario, result, style), ledger_text(scenario, result, style),
+             filler_text(scenario, result, style));
+  if (flags.capacity) fmt::print("{}", capacity_text(result, style));
   if (!result.memory.fits) fmt::print("{}", memory_text(result.memory, style));
   for (const std::int32_t step : flags.trace_steps)
     if (flags.timeline) fmt::print("{}", timeline_text(result, {step, style.width}));
+}
+
+// The same run without a filler and under the bound.
+void print_regret(const Scenario& scenario, RunOptions options, const RunResult& result) {
+  options.trace = {};
+  const auto under = [&](const char* policy) {
+    Scenario other = scenario;
+    other.bubble_filler.policy = policy;
+    return simulate(other, options);
+  };
+  fmt::print("{}", regret_text(result, under("none"), under("clairvoyant"), {wants_colour(), terminal_width()}));
 }
 
 int run(const RunFlags& flags) {
@@ -80,6 +97,8 @@ int run(const RunFlags& flags) {
   options.fold_identical_replicas = !flags.no_fold;
   options.trace = trace_request(flags, scenario);
   options.stop = &interrupt_flag();
+  if (flags.precision < 0.0) throw InputError("--precision", "must be above 0, e.g. 0.5%");
+  if (flags.precision > 0.0) options.enough = enough_at(flags.precision);
   options.progress = [progress](std::int64_t done, std::int64_t total) { progress->update(done, total); };
   RunResult result = simulate(scenario, options);
   if (!flags.trace.empty()) {
@@ -94,6 +113,7 @@ int run(const RunFlags& flags) {
   }
   if (!flags.json.empty()) write_text(flags.json, run_json(scenario, result));
   if (flags.json != "-") print_result(flags, scenario, result);
+  if (flags.json != "-" && flags.regret) print_regret(scenario, options, result);
   const TextStyle plain{false, 80};
   fmt::print(stderr, "{}{}", warnings_text(scenario, result, plain), simulation_text(result));
   if (result.partial) return kExitInterrupted;
@@ -107,7 +127,13 @@ void add_run(CLI::App& app, int& code) {
   CLI::App* command = app.add_subcommand("run", "Simulate an experiment: step time, MFU, memory, where the time goes");
   add_experiment_flags(*command, flags->experiment);
   command->add_option("--schedule", flags->experiment.schedule, "another schedule (tessella list schedules)");
+  command->add_option("--plan", flags->experiment.plan, "a plan of `tessella plan -o`")->type_name("PLAN.yaml");
+  command->add_option("--policy", flags->experiment.policy, "bubble filler (tessella list policies)");
   command->add_option("--steps", flags->experiment.steps, "how many steps to simulate");
+  command
+      ->add_option("--precision", flags->precision,
+                   "end early once the mean step time is known this well (95 %), e.g. 0.5%")
+      ->transform(CLI::AsNumberWithUnit(std::map<std::string, double>{{"%", 0.01}}));
   command->add_option("--threads", flags->threads, "threads; results do not depend on it")
       ->check(CLI::Range(1U, 1024U))
       ->capture_default_str();
@@ -117,6 +143,8 @@ void add_run(CLI::App& app, int& code) {
   command->add_option("--trace-ranks", flags->trace_ranks, "ranks to trace (default: one per pipeline position)")
       ->delimiter(',');
   command->add_option("--trace-steps", flags->trace_steps, "steps to trace (default: 0)")->delimiter(',');
+  command->add_flag("--capacity", flags->capacity, "what limits the run: stage imbalance, routing, fabric");
+  command->add_flag("--regret", flags->regret, "run again without bubble filler and under its upper bound");
   command->add_flag("--timeline", flags->timeline, "draw the traced ranks over time");
   command->add_flag("--no-fold", flags->no_fold, "simulate identical replicas one by one");
   command->footer(

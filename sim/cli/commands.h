@@ -11,7 +11,15 @@ namespace tessella {
 void add_run(CLI::App& app, int& code);
 void add_check(CLI::App& app, int& code);
 void add_memory(CLI::App& app, int& code);
+void add_plan(CLI::App& app, int& code);
+void add_search(CLI::App& app, int& code);
 void add_list(CLI::App& app, int& code);
+void add_validate(CLI::App& app, int& code);
+void add_sweep(CLI::App& app, int& code);
+void add_merge(CLI::App& app, int& code);
+void add_compare(CLI::App& app, int& code);
+void add_regress(CLI::App& app, int& code);
+void add_import(CLI::App& app, int& code);
 void add_pair(CLI::App& app, int& code);
 void add_pairs(CLI::App& app, int& code);
 

@@ -8,7 +8,9 @@
 #include <cstdlib>
 
 #include "sim/config/load.h"
+#include "sim/config/plan_yaml.h"
 #include "sim/domain/legality.h"
+#include "sim/exec/fill_policies.h"
 #include "sim/schedule/table.h"
 
 namespace tessella {
@@ -37,20 +39,36 @@ std::vector<Violation> schedule_rules(const Scenario& s) {
   return {{"schedule.name", illegal->rule, suggestion, {}}};
 }
 
+// Swaps in the partition of flags.plan.
+Scenario with_plan(const ExperimentFlags& flags, Scenario scenario) {
+  if (flags.plan.empty()) return scenario;
+  const std::string renew = "tessella plan " + flags.file + " -o " + flags.plan;
+  if (const auto problem = adopt_plan(load_plan(flags.plan), renew, scenario))
+    throw InputError(SourceSpan{flags.plan, 0, 0, 0, {}}, *problem);
+  return scenario;
+}
+
 } // namespace
 
-Scenario load_experiment(const ExperimentFlags& flags) {
+LoadOptions experiment_rules() {
   LoadOptions options;
-  options.overrides = flags.overrides;
-  if (!flags.schedule.empty()) options.overrides.push_back("schedule.name=" + flags.schedule);
-  options.seed = flags.seed;
-  options.steps = flags.steps;
   for (const ScheduleInfo& row : schedule_table()) {
     options.schedules.emplace_back(row.name);
     for (const std::string_view alias : row.aliases) options.schedules.emplace_back(alias);
   }
+  for (const FillPolicy& policy : fill_policy_table()) options.fill_policies.emplace_back(policy.name);
   options.more_rules = schedule_rules;
-  return load_scenario(flags.file, options);
+  return options;
+}
+
+Scenario load_experiment(const ExperimentFlags& flags) {
+  LoadOptions options = experiment_rules();
+  options.overrides = flags.overrides;
+  if (!flags.schedule.empty()) options.overrides.push_back("schedule.name=" + flags.schedule);
+  if (!flags.policy.empty()) options.overrides.push_back("bubble_filler.policy=" + flags.policy);
+  options.seed = flags.seed;
+  options.steps = flags.steps;
+  return with_plan(flags, load_scenario(flags.file, options));
 }
 
 bool wants_colour() {

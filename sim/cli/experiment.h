@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/config/load.h"
 #include "sim/domain/scenario.h"
 #include "sim/domain/schedule.h"
 
@@ -21,9 +22,14 @@ struct ExperimentFlags {
   std::optional<std::uint64_t> seed;
   std::optional<std::int64_t> steps;
   std::string schedule; // swaps schedule.name
+  std::string plan;     // a plan.yaml whose partition replaces the experiment's
+  std::string policy;   // swaps bubble_filler.policy
 };
 
 void add_experiment_flags(CLI::App& command, ExperimentFlags& flags);
+
+// What every loader of experiments must know: names and rules of the schedule table.
+LoadOptions experiment_rules();
 
 // Loads, checks every rule, including those of the schedule. Errors: InputError.
 Scenario load_experiment(const ExperimentFlags& flags);

@@ -19,7 +19,15 @@ int main(int argc, char** argv) {
   add_run(app, code);
   add_check(app, code);
   add_memory(app, code);
+  add_plan(app, code);
+  add_sweep(app, code);
+  add_merge(app, code);
+  add_compare(app, code);
+  add_regress(app, code);
+  add_import(app, code);
+  add_search(app, code);
   add_list(app, code);
+  add_validate(app, code);
   add_pair(app, code);
   add_pairs(app, code);
   try {

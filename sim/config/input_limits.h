@@ -78,6 +78,7 @@ inline constexpr std::array kLimits = std::to_array<Limit>({
     {"decoder_first_pipeline_num_layers", 1 << 14},
     {"decoder_last_pipeline_num_layers", 1 << 14},
     {"microbatch_group_size_per_vp_stage", 1 << 24},
+    {"pool", 1 << 12},
     {"steps", 1'000'000},
     {"seed", INT64_MAX},
     {"sigma", 4}, // standard deviations of log-weights

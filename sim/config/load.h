@@ -45,6 +45,7 @@ struct LoadOptions {
   std::optional<std::int64_t> steps;         // --steps; wins over the file
   std::optional<std::filesystem::path> home; // instead of the environment's TESSELLA_HOME
   std::vector<std::string> schedules;        // names schedule.name may have; empty: any
+  std::vector<std::string> fill_policies;    // names bubble_filler.policy may have; empty: any
   // Rules of layers this one does not know (the schedule table), judged on a scenario that is legal so far.
   std::function<std::vector<Violation>(const Scenario&)> more_rules;
 };

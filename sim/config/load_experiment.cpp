@@ -75,6 +75,7 @@ class SectionReader {
       m.optional("kernel", s_.jitter.kernel, read_fraction);
       m.optional("fabric", s_.jitter.fabric, read_fraction);
     });
+    section(map, "bubble_filler", false, [this](MapReader& m) { read_bubble_filler(m); });
     map.optional("flops_convention", s_.flops_convention, choice("flops_convention", kConventions));
     section(map, "simulation", false, [this](MapReader& m) {
       m.optional("seed", s_.seed, [](const Node& n) { return static_cast<std::uint64_t>(Count("seed", 0)(n)); });
@@ -163,6 +164,16 @@ class SectionReader {
                Count("microbatch_group_size_per_vp_stage"));
     m.optional("overlap_moe_expert_parallel_comm", s_.schedule.overlap_moe_expert_parallel_comm, read_bool);
     m.optional("delay_wgrad_compute", s_.schedule.delay_wgrad_compute, read_bool);
+  }
+
+  void read_bubble_filler(MapReader& m) {
+    BubbleFillerSpec& f = s_.bubble_filler;
+    m.required("policy", f.policy, [&](const Node& node) {
+      if (options_.fill_policies.empty()) return read_name(node);
+      return options_.fill_policies[read_word(node, "policy of the bubble filler", options_.fill_policies)];
+    });
+    m.optional("pool", f.pool, Count("pool"));
+    m.optional("decision_cost", f.decision_cost, read_duration);
   }
 
   // A preset is a starting point; keys beside it change what it says.

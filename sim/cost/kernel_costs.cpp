@@ -58,13 +58,18 @@ double streaming_bandwidth(const Profile& profile) {
 }
 
 KernelCosts::KernelCosts(const Profile& profile, Precision precision, const ContentionModel& contention)
-    : profile_(profile), precision_(precision), contention_(contention) {
-  const ProfileEntry* entry = profile.find("host_op");
-  if (entry == nullptr) return;
-  host_op_.name = "host_issue";
-  host_op_.entry = row_name(entry->op, entry->dtype, entry->tier);
-  host_op_.provenance = entry->provenance;
-  host_op_.duration = round_to_picoseconds(seconds(*entry, [](const ProfileEntry& e) { return constant_seconds(e); }));
+    : profile_(profile), precision_(precision), contention_(contention), host_op_(host_detail("host_op")),
+      host_moe_(host_detail("host_moe")) {}
+
+OpDetail KernelCosts::host_detail(const char* op) {
+  OpDetail d;
+  const ProfileEntry* entry = profile_.find(op);
+  if (entry == nullptr) return d;
+  d.name = "host_issue";
+  d.entry = row_name(entry->op, entry->dtype, entry->tier);
+  d.provenance = entry->provenance;
+  d.duration = round_to_picoseconds(seconds(*entry, [](const ProfileEntry& e) { return constant_seconds(e); }));
+  return d;
 }
 
 const ProfileEntry* KernelCosts::find(const std::string& op, bool fp8) {

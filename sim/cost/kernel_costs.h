@@ -64,11 +64,16 @@ class KernelCosts {
 
   // What the host needs to issue a kernel: no op is shorter than that times its kernels. 0 without row `host_op`.
   const OpDetail& host_op() const { return host_op_; }
+  // The same inside MoE layers, where the host waits for token counts and so never runs ahead: no pass over such a
+  // layer is shorter than this times its kernels and collectives (row `host_moe`). 0 without that row.
+  const OpDetail& host_moe() const { return host_moe_; }
 
   // Rows the profile lacks, in alphabetical order.
   const std::set<std::string>& missing() const { return missing_; }
 
  private:
+  // The duration of a constant row of the host; empty without it.
+  OpDetail host_detail(const char* op);
   // The row of `op`, or a note in missing_. fp8: block-scaled (row dtype fp8_block) when the profile has it.
   const ProfileEntry* find(const std::string& op, bool fp8);
   const ProfileEntry* find_gemm(const std::string& op, GemmPass pass, bool fp8);
@@ -82,8 +87,9 @@ class KernelCosts {
   const Profile& profile_;
   Precision precision_;
   ContentionModel contention_;
-  OpDetail host_op_;
   std::set<std::string> missing_;
+  OpDetail host_op_;
+  OpDetail host_moe_;
 };
 
 // The row name shown in details and in NotCovered: "gemm bf16".

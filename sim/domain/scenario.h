@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/domain/bubble_filler.h"
 #include "sim/domain/cluster.h"
 #include "sim/domain/model.h"
 #include "sim/domain/parallelism.h"
@@ -75,6 +76,7 @@ struct Scenario {
   Optimizer optimizer;
   RoutingSpec routing;
   Jitter jitter;
+  BubbleFillerSpec bubble_filler;
   FlopsConvention flops_convention = FlopsConvention::causal;
   Partition partition;
   std::uint64_t seed = 1;

@@ -1,9 +1,11 @@
 #include "sim/exec/lower.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "sim/base/check.h"
+#include "sim/cost/activation.h"
 #include "sim/exec/owners.h"
 #include "sim/exec/pair_order.h"
 #include "sim/exec/pieces.h"
@@ -12,8 +14,34 @@
 namespace tessella {
 namespace {
 
+// An expert exchange right after MoE compute is a place where a rank may fill its wait.
 void append(Template& t, const std::vector<PieceOps::Item>& items) {
-  for (const PieceOps::Item& item : items) t.ops.push_back(item.op);
+  bool after_moe = false;
+  for (const PieceOps::Item& item : items) {
+    t.ops.push_back(item.op);
+    if (item.op.cls == OpClass::ep && after_moe) t.ops.back().fill_point = 1;
+    after_moe = item.role == Role::experts;
+  }
+}
+
+// What a deferred weight gradient keeps: an even share of what its stage keeps for one micro-batch.
+std::vector<std::int64_t> held_bytes(const Scenario& s, const std::vector<std::vector<PieceOps>>& stages) {
+  std::vector<std::int64_t> held;
+  const ActivationShape shape{s.tokens_per_tp_group(),
+                              s.parallelism.tp,
+                              s.parallelism.etp,
+                              s.parallelism.sequence_parallel,
+                              s.precision,
+                              true,
+                              1.0};
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    std::int64_t movable = 0;
+    for (const PieceOps& p : stages[i])
+      for (const PieceOps::Item& item : p.wgrad) movable += item.op.weight > 0 ? 1 : 0;
+    const double kept = stage_activation(s.model, s.partition.stages[i], shape, s.recompute).kept;
+    held.push_back(movable == 0 ? 0 : std::llround(kept / static_cast<double>(movable)));
+  }
+  return held;
 }
 
 // F, B, I and W of one stage, indexed by ActionKind.
@@ -64,6 +92,8 @@ Program lower(const Scenario& scenario, const Schedule& schedule, const ModelOps
     program.stage_templates.push_back({at, at + 1, at + 2, at + 3});
   }
   add_pairs(program, stages, scenario.schedule.delay_wgrad_compute, plans);
+  number_fill_points(program);
+  program.held_bytes = held_bytes(scenario, stages);
   program.p2p_flight = ops.p2p_latency + ops.p2p_message / ops.p2p_bandwidth;
   cost_positions(scenario, program);
   return program;

@@ -57,6 +57,24 @@ Overlap::Run Overlap::run(std::size_t rank, Time begin, Duration work, Pace besi
   return run;
 }
 
+Duration Overlap::work_until(std::size_t rank, Time begin, Time until, Pace beside_waiting, Pace beside_moving) const {
+  Duration work;
+  Time at = begin;
+  const auto proceed = [&](Time to, Pace pace) {
+    to = min(to, until);
+    if (to <= at) return;
+    work += pace.work_in(to - at);
+    at = to;
+  };
+  for (std::size_t k = first_[rank]; k < count_; ++k) {
+    proceed(arrive(k, rank), Pace{});
+    proceed(start(k, rank), beside_waiting);
+    proceed(end(k, rank), beside_moving);
+  }
+  proceed(until, Pace{});
+  return work;
+}
+
 void Overlap::pass(std::size_t rank, Time now) {
   while (first_[rank] < count_ && end(first_[rank], rank) <= now) ++first_[rank];
 }

@@ -49,6 +49,9 @@ class Overlap {
   };
   Run run(std::size_t rank, Time begin, Duration work, Pace beside_waiting, Pace beside_moving) const;
 
+  // The part of endless work that is done in [begin, until).
+  Duration work_until(std::size_t rank, Time begin, Time until, Pace beside_waiting, Pace beside_moving) const;
+
   // Spans of a rank that end at or before `now` will not be asked for again.
   void pass(std::size_t rank, Time now);
 

@@ -37,7 +37,10 @@ PieceOps PieceTable::piece(const OpChain& chain, std::int32_t moe_layer, PieceKi
   p.kind = kind;
   for (const OpCost& c : chain.forward) p.forward.push_back({op(c, moe_layer), c.role});
   for (const OpCost& c : chain.backward) p.backward.push_back({op(c, moe_layer), c.role});
-  for (const OpCost& c : chain.wgrad) p.wgrad.push_back({op(c, moe_layer), c.role});
+  for (const OpCost& c : chain.wgrad) {
+    p.wgrad.push_back({op(c, moe_layer), c.role});
+    if (c.cls == OpClass::compute && c.sync_width == 1) p.wgrad.back().op.weight = ++program_.num_weights;
+  }
   return p;
 }
 

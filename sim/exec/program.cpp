@@ -13,6 +13,13 @@ TokenCurve::TokenCurve(const LoadCurve& curve) {
   for (const Duration d : curve.knots) knots_ps.push_back(d.ps);
 }
 
+void number_fill_points(Program& program) {
+  program.num_fill_points = 0;
+  for (Template& t : program.templates)
+    for (Op& op : t.ops)
+      if (op.fill_point > 0) op.fill_point = ++program.num_fill_points;
+}
+
 std::vector<Position> bare_positions(const Schedule& schedule) {
   std::vector<Position> positions(static_cast<std::size_t>(schedule.num_ranks));
   for (std::int32_t stage = 0; stage < schedule.num_stages; ++stage)

@@ -55,6 +55,8 @@ struct Op {
   std::int32_t curve = 0;      // index into Program::curves, for loads
   std::int32_t moe_layer = 0;  // which load vector, for loads
   std::int32_t name = 0;       // index into Program::op_names
+  std::int32_t weight = 0;     // of a movable weight gradient: what it accumulates into, from 1; 0 = not movable
+  std::int32_t fill_point = 0; // from 1: right after MoE compute, where a rank may fill its wait; 0 = none
   Duration duration;           // fixed work
   Pace beside_waiting;         // compute: while an expert all-to-all waits on this rank (holds SMs)
   Pace beside_moving;          // compute: while it moves data (SMs, HBM)
@@ -83,6 +85,10 @@ struct Position {
   }
 };
 
+// Numbers the fill points of all templates in order; lowering marks them with 1.
+struct Program;
+void number_fill_points(Program& program);
+
 // One position per pipeline rank with the stages it holds and no data-parallel cost.
 std::vector<Position> bare_positions(const Schedule& schedule);
 
@@ -107,6 +113,9 @@ struct Program {
   double kernel_jitter = 0.0;
   double fabric_jitter = 0.0;
   std::vector<std::string> op_names;
+  std::vector<std::int64_t> held_bytes; // [stage] what one deferred weight gradient keeps in memory; empty: nothing
+  std::int32_t num_weights = 0;         // movable ones
+  std::int32_t num_fill_points = 0;
 
   std::int32_t num_positions() const { return schedule.num_ranks; }
   std::int32_t owner_of(Stage s, MicroBatch m) const {

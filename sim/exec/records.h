@@ -9,6 +9,7 @@
 #include "sim/base/units.h"
 #include "sim/domain/ledger.h"
 #include "sim/domain/profile.h"
+#include "sim/exec/fill_sums.h"
 #include "sim/exec/trace_event.h"
 
 namespace tessella {
@@ -30,6 +31,7 @@ struct ReplicaSums {
   double held_load_max =
       1.0; // most tokens a rank received over all layers and micro-batches, over the mean of its group
   std::int64_t load_samples = 0;
+  FillSums fill; // of the bubble filler
   std::int64_t events = 0;
   std::int64_t rank_ops = 0;
   ReplicaSums& operator+=(const ReplicaSums& o);
@@ -45,6 +47,7 @@ struct RunRecords {
   std::vector<LedgerRow> rank_rows;    // per global rank, first step
   ReplicaSums sums;                    // over all steps
   std::int64_t simulated_replicas = 0; // per step
+  bool enough = false;                 // ended early because RunOptions::enough said so
   bool partial = false;                // stopped before all steps were done
   std::vector<TraceEvent> events;
   std::vector<TraceFlow> flows;

@@ -29,6 +29,7 @@ ReplicaSums& ReplicaSums::operator+=(const ReplicaSums& o) {
   load_ratio_sum += o.load_ratio_sum;
   load_ratio_max = std::max(load_ratio_max, o.load_ratio_max);
   held_load_max = std::max(held_load_max, o.held_load_max);
+  fill += o.fill;
   load_samples += o.load_samples;
   events += o.events;
   rank_ops += o.rank_ops;
@@ -45,7 +46,7 @@ Replica::Replica(const Program& program, const LoadSource* loads)
     : program_(program), loads_(loads), n_(static_cast<std::size_t>(program.group_size)),
       groups_(static_cast<std::size_t>(program.num_positions())), queue_(groups_.size() + 1),
       board_(program.schedule.num_stages, program.schedule.num_micro_batches, n_), traced_(groups_.size()), work_(n_),
-      ep_load_(static_cast<std::size_t>(program.ep_block / program.etp)), begun_(n_), overlap_(n_) {
+      ep_load_(static_cast<std::size_t>(program.ep_block / program.etp)), begun_(n_), overlap_(n_), forecast_(n_) {
   for (Loads& l : load_) l.tokens.resize(n_);
   for (std::size_t p = 0; p < groups_.size(); ++p) {
     Group& g = groups_[p];
@@ -58,7 +59,17 @@ Replica::Replica(const Program& program, const LoadSource* loads)
   }
 }
 
+Replica::Replica(const Program& program, const LoadSource* loads, const FillerOptions& filler, const FillPlan& plan)
+    : Replica(program, loads) {
+  if (!filler.on()) return;
+  filler_.emplace(program, filler, plan);
+  planned_.resize(n_);
+  pinned_.resize(n_);
+  exchange_end_.resize(n_);
+}
+
 void Replica::reset() {
+  if (filler_) filler_->begin_step();
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     Group& group = groups_[g];
     std::fill(group.clock.begin(), group.clock.end(), Time{});
@@ -103,6 +114,7 @@ void Replica::run(std::int64_t step, std::int32_t index, std::uint64_t seed, Run
   for (std::size_t g = 0; g < groups_.size(); ++g)
     TSL_CHECK_OP(groups_[g].next_slot, ==, program_.schedule.ranks[g].size());
   TSL_CHECK(board_.empty());
+  if (filler_) sums_.fill = filler_->sums();
   sums_.events = static_cast<std::int64_t>(queue_.scheduled());
   note_held_loads();
 }
@@ -134,12 +146,16 @@ void Replica::queue_if_ready(std::int32_t g) {
   queue_.push(at, g);
 }
 
-void Replica::receive(std::int32_t g, const Action& a, Share idle) {
+void Replica::receive(std::int32_t g, const Action& a, Share idle, std::size_t which) {
   Group& group = groups_[static_cast<std::size_t>(g)];
   if (const auto way = needs(a, program_.schedule.num_stages)) {
+    const Time before = group.clock[0];
+    if (filler_) fill_message_wait(group, which, board_.arrival(*way, a.stage.value, a.micro_batch.value), idle);
     wait_until(group.clock, board_.arrival(*way, a.stage.value, a.micro_batch.value),
                board_.flight(*way, a.stage.value, a.micro_batch.value), group.share(Share::exposed_pp),
                group.share(idle));
+    if (message_waits_)
+      (*message_waits_)[static_cast<std::size_t>(g)][2 * group.next_slot + which] = group.clock[0] - before;
     board_.take(*way, a.stage.value, a.micro_batch.value);
   }
   if (a.kind != ActionKind::F || !program_.overlap_param_gather) return;
@@ -157,8 +173,8 @@ void Replica::execute(std::int32_t g) {
   Group& group = groups_[static_cast<std::size_t>(g)];
   const Slot& slot = program_.schedule.ranks[static_cast<std::size_t>(g)][group.next_slot];
   const Share idle = group.next_slot == 0 ? Share::bubble_warmup : Share::bubble_dependency;
-  receive(g, slot.first, idle);
-  if (slot.second) receive(g, *slot.second, idle);
+  receive(g, slot.first, idle, 0);
+  if (slot.second) receive(g, *slot.second, idle, 1);
 
   const auto template_of = [&](const Action& a) {
     return program_.stage_templates[static_cast<std::size_t>(a.stage.value)][static_cast<std::size_t>(a.kind)];
@@ -190,6 +206,7 @@ void Replica::execute(std::int32_t g) {
   ++group.next_slot;
   finish(g, slot.first);
   if (slot.second) finish(g, *slot.second);
+  if (filler_ && group.next_slot == program_.schedule.ranks[static_cast<std::size_t>(g)].size()) run_leftovers(group);
   queue_if_ready(g);
 }
 

@@ -7,11 +7,14 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "sim/domain/ledger.h"
 #include "sim/engine/event_queue.h"
+#include "sim/exec/bubble_filler.h"
+#include "sim/exec/forecast.h"
 #include "sim/exec/loads.h"
 #include "sim/exec/message_board.h"
 #include "sim/exec/overlap.h"
@@ -42,6 +45,8 @@ class Replica {
  public:
   // The program and the loads must outlive the replica. `loads` may be null when no op depends on loads.
   Replica(const Program& program, const LoadSource* loads);
+  // With a bubble filler, whose plan must outlive the replica too. It remembers waits from run to run.
+  Replica(const Program& program, const LoadSource* loads, const FillerOptions& filler, const FillPlan& plan);
 
   // Runs replica number `index` of step `step` from time 0; afterwards the groups hold clocks and books up to the end
   // of the last action, before any data-parallel phase. `trace` may be null.
@@ -50,12 +55,16 @@ class Replica {
   std::vector<Group>& groups() { return groups_; }
   const ReplicaSums& sums() const { return sums_; }
 
+  // Where runs note what the first rank of each position waits for the messages of each slot: [position][2 * slot + 0]
+  // for its first action, + 1 for its second. Null: nowhere.
+  void note_message_waits(std::vector<std::vector<Duration>>* waits) { message_waits_ = waits; }
+
  private:
   void reset();
   void note_held_loads();
   void queue_if_ready(std::int32_t g);
   void execute(std::int32_t g);
-  void receive(std::int32_t g, const Action& a, Share idle);
+  void receive(std::int32_t g, const Action& a, Share idle, std::size_t which);
   void finish(std::int32_t g, const Action& a);
   void post(std::int32_t g, const Action& a, Message::Way way, std::int32_t to);
 
@@ -71,6 +80,30 @@ class Replica {
   void apply_jitter(const Op& op, const Action& a, std::size_t count);
   std::span<const std::int32_t> loads_of(Group& group, const Op& op, const Action& a);
   void trace_op(std::int32_t g, const Op& op, const Action& a, std::size_t rank, Time begin, Time end);
+
+  // The bubble filler, in replica_fill.cpp.
+  struct Gap {
+    Time estimate; // when the rank expects to go on
+    Time ready;    // when it can
+    std::size_t place;
+    bool exchange;
+    Share rest; // how idle time is booked in which nothing waits or moves
+  };
+  void plan_ahead(const Group& group, const Template& t, std::size_t index, const Action& a);
+  bool defers(const Op& op, const Action& a) const;
+  bool defer(Group& group, const Op& op, const Action& a, bool differ); // always true: work_ differs now
+  void idle_until(Group& group, std::size_t r, Time until, Share rest);
+  bool run_task(Group& group, std::size_t r, std::size_t index, std::optional<Time> cut);
+  void fill_gap(Group& group, std::size_t r, const Gap& gap, std::span<const std::int32_t> tokens);
+  bool fill_at_exchange(Group& group, const Template& t, std::size_t index, const Action& a);
+  void fill_before(Group& group, const Template& t, std::size_t index, std::span<const Time> ready);
+  void fill_message_wait(Group& group, std::size_t which, std::span<const Time> arrival, Share idle);
+  void pin_to_exchange(std::span<const Time> ends);                   // chains: the collective just run
+  void pin_to_exchanges_before(const Template& t, std::size_t index); // overlapped: those an op waited for
+  void run_leftovers(Group& group);
+  // Tokens of the EP group of a rank in the micro-batch of an op; nothing before its router has run.
+  std::span<const std::int32_t> tokens_of(const Op& op, std::size_t rank) const;
+  void trace_task(std::size_t g, std::size_t r, const PoolTask& task, Time begin, Time end);
 
   const Program& program_;
   const LoadSource* loads_;
@@ -98,6 +131,14 @@ class Replica {
   std::vector<Time> begun_;           // when the last op began, for the trace
   std::uint64_t jitter_op_ = 0;       // ordinal of the op inside its template
   Overlap overlap_;
+
+  std::optional<BubbleFiller> filler_;
+  Forecast forecast_;
+  std::vector<Duration> planned_; // work_ before jitter, [0, planned_count_)
+  std::size_t planned_count_ = 0;
+  std::vector<Time> pinned_;       // [rank] own time at which the forecast's 0 lies
+  std::vector<Time> exchange_end_; // [rank] of the last collective of a chain
+  std::vector<std::vector<Duration>>* message_waits_ = nullptr;
 };
 
 } // namespace tessella

@@ -86,6 +86,10 @@ bool Replica::durations(Group& group, const Op& op, const Action& a, std::size_t
     }
     differ = count > 1;
   }
+  if (filler_) {
+    planned_count_ = differ ? count : 1;
+    std::copy_n(work_.begin(), planned_count_, planned_.begin());
+  }
   if (sigma > 0.0) {
     apply_jitter(op, a, count);
     differ = count > 1;
@@ -95,7 +99,9 @@ bool Replica::durations(Group& group, const Op& op, const Action& a, std::size_t
 
 void Replica::run_compute(Group& group, const Op& op, const Action& a) {
   auto& by_provenance = sums_.busy_by_provenance[static_cast<std::size_t>(op.provenance)];
-  if (durations(group, op, a, n_)) {
+  bool differ = durations(group, op, a, n_);
+  if (filler_ && defers(op, a)) differ = defer(group, op, a, differ);
+  if (differ) {
     advance_each(group.clock, work_, group.share(Share::compute));
     for (const Duration d : work_) by_provenance += d;
   } else {
@@ -133,17 +139,25 @@ void Replica::run_chain(std::int32_t g, const Template& t, const Slot& slot) {
   Group& group = groups_[static_cast<std::size_t>(g)];
   const auto& traced = traced_[static_cast<std::size_t>(g)];
   jitter_op_ = 0;
-  for (const Op& op : t.ops) {
+  if (filler_) {
+    forecast_.begin(0);
+    std::copy(group.clock.begin(), group.clock.end(), pinned_.begin());
+  }
+  for (std::size_t i = 0; i < t.ops.size(); ++i) {
+    const Op& op = t.ops[i];
     const bool alone = op.cls == OpClass::compute && op.sync_width == 1;
     if (!traced.empty()) begun_ = group.clock;
     bool differ = false;
+    const bool fills = filler_ && op.fill_point > 0;
     if (alone)
       run_compute(group, op, slot.first);
     else
-      differ = run_collective(group, op, slot.first);
+      differ = fills ? fill_at_exchange(group, t, i, slot.first) : run_collective(group, op, slot.first);
+    if (filler_ && !fills) plan_ahead(group, t, i, slot.first);
+    if (filler_ && !alone) pin_to_exchange(fills ? exchange_end_ : group.clock);
     for (const std::int32_t r : traced) {
       const auto rank = static_cast<std::size_t>(r);
-      const Time end = group.clock[rank];
+      const Time end = fills ? exchange_end_[rank] : group.clock[rank];
       const std::size_t block = differ ? rank / static_cast<std::size_t>(op.sync_width) : 0;
       trace_op(g, op, slot.first, rank, alone ? begun_[rank] : end - work_[block], end);
     }

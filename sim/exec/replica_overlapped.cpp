@@ -10,6 +10,7 @@ namespace tessella {
 void Replica::overlapped_collective(Group& group, const Op& op, const Action& a, std::size_t index, const Template& t) {
   const auto width = static_cast<std::size_t>(op.sync_width);
   const bool differ = durations(group, op, a, n_ / width);
+  if (filler_) plan_ahead(group, t, index, a);
   const Overlap::Spans spans = overlap_.add();
   const std::span<Time> lane = overlap_.ep_clock();
   std::copy(lane.begin(), lane.end(), spans.arrive.begin());
@@ -38,13 +39,20 @@ void Replica::overlapped_collective(Group& group, const Op& op, const Action& a,
 
 void Replica::overlapped_compute(Group& group, const Op& op, const Action& a, std::size_t index, const Template& t) {
   const auto width = static_cast<std::size_t>(op.sync_width);
-  const bool differ = durations(group, op, a, n_ / width);
+  bool differ = durations(group, op, a, n_ / width);
+  if (filler_) plan_ahead(group, t, index, a);
+  if (filler_ && defers(op, a)) differ = defer(group, op, a, differ);
   const std::span<Time> ends = overlap_.ends(index);
   // `ends` first holds when each rank could begin.
   std::copy(group.clock.begin(), group.clock.end(), ends.begin());
   for (std::size_t d = op.first_dep; d < op.first_dep + std::size_t{op.num_deps}; ++d) {
     const std::span<const Time> ready = overlap_.ends(t.deps[d]);
     for (std::size_t r = 0; r < n_; ++r) ends[r] = max(ends[r], ready[r]);
+  }
+  if (filler_ && op.fill_point > 0) {
+    // Not yet run themselves: an overrun moves their begin.
+    fill_before(group, t, index, ends);
+    for (std::size_t r = 0; r < n_; ++r) ends[r] = max(ends[r], group.clock[r]);
   }
   Duration busy;
   for (std::size_t first = 0; first < n_; first += width) {
@@ -75,6 +83,7 @@ void Replica::overlapped_compute(Group& group, const Op& op, const Action& a, st
     }
   }
   sums_.busy_by_provenance[static_cast<std::size_t>(op.provenance)] += busy;
+  if (filler_) pin_to_exchanges_before(t, index);
 }
 
 void Replica::run_overlapped(std::int32_t g, const Template& t, const Slot& slot) {
@@ -82,6 +91,10 @@ void Replica::run_overlapped(std::int32_t g, const Template& t, const Slot& slot
   const auto& traced = traced_[static_cast<std::size_t>(g)];
   jitter_op_ = 0;
   overlap_.begin(group.clock, t.ops.size());
+  if (filler_) {
+    forecast_.begin(t.ops.size());
+    std::copy(group.clock.begin(), group.clock.end(), pinned_.begin());
+  }
   for (std::size_t i = 0; i < t.ops.size(); ++i) {
     const Op& op = t.ops[i];
     const Action& a = op.half == 0 ? slot.first : *slot.second;

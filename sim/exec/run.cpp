@@ -6,6 +6,7 @@
 
 #include "sim/engine/parallel.h"
 #include "sim/exec/data_parallel.h"
+#include "sim/exec/fill_plan.h"
 #include "sim/exec/replica.h"
 
 namespace tessella {
@@ -35,9 +36,14 @@ RunRecords run_program(const Program& program, LoadSource* loads, bool loads_ali
   const bool fold = options.fold_identical_replicas && loads_alike && program.kernel_jitter == 0.0 &&
                     program.fabric_jitter == 0.0 && only_first_replica(program, options.trace);
   RunRecords records;
+  FillPlan plan;
+  if (options.filler.on()) {
+    if (loads) loads->prepare(0);
+    plan = make_fill_plan(program, loads, 0);
+  }
   std::vector<std::unique_ptr<Replica>> replicas;
   for (std::int32_t r = 0; r < (fold ? 1 : program.replicas); ++r)
-    replicas.push_back(std::make_unique<Replica>(program, loads));
+    replicas.push_back(std::make_unique<Replica>(program, loads, options.filler, plan));
   records.simulated_replicas = static_cast<std::int64_t>(replicas.size());
   const std::int64_t copies = program.replicas / records.simulated_replicas;
 
@@ -67,6 +73,10 @@ RunRecords run_program(const Program& program, LoadSource* loads, bool loads_ali
       for (const auto& replica : replicas) records.sums += replica->sums();
     if (step == 0) records.rank_rows = rows;
     if (options.progress) options.progress(step + 1, options.steps);
+    if (options.enough && step + 1 < options.steps && options.enough(records.steps)) {
+      records.enough = true;
+      break;
+    }
   }
   for (RunRecords& t : traces) {
     records.events.insert(records.events.end(), t.events.begin(), t.events.end());

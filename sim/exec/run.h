@@ -5,7 +5,9 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <vector>
 
+#include "sim/exec/bubble_filler.h"
 #include "sim/exec/loads.h"
 #include "sim/exec/program.h"
 #include "sim/exec/records.h"
@@ -17,8 +19,10 @@ struct RunOptions {
   std::uint64_t seed = 1;
   unsigned threads = 1;
   bool fold_identical_replicas = true;
+  FillerOptions filler; // off by default, and then the run is that of the static plan, bit by bit
   TraceRequest trace;
   const std::atomic<bool>* stop = nullptr;                             // set from outside to end early
+  std::function<bool(const std::vector<StepRecord>&)> enough;          // asked after each step; may be empty
   std::function<void(std::int64_t done, std::int64_t total)> progress; // steps; may be empty
 };
 

@@ -11,6 +11,7 @@
 #include "sim/domain/ledger.h"
 #include "sim/domain/memory.h"
 #include "sim/domain/profile.h"
+#include "sim/exec/fill_sums.h"
 #include "sim/exec/trace_event.h"
 
 namespace tessella {
@@ -38,6 +39,9 @@ struct RunResult {
   Duration step_time;               // mean
   Duration step_time_p05;           // equal to the mean for a single step
   Duration step_time_p95;
+  Duration step_time_ci95;          // half width of the 95 % confidence interval of the mean; 0 for a single step
+  double correlation_steps = 1;     // steps that carry the information of one independent step
+  bool precise = false;             // stopped before the last step because the mean was known well enough
   LedgerRow ledger_sum;             // over all ranks and steps: divide by (ranks * sum of step times)
   std::vector<LedgerRow> rank_rows; // per global rank, first step
   Duration ep_busy_sum;             // time expert all-to-alls moved data, over ranks and steps; hidden or exposed
@@ -52,7 +56,9 @@ struct RunResult {
   double stage_imbalance = 0.0;     // max / mean over stages of F + B, minus 1
   double load_imbalance_mean = 1.0; // max / mean tokens per EP rank, over layers and micro-batches
   double load_imbalance_max = 1.0;
-  Duration filled_bubble; // by the bubble filler; 0 without one
+  Duration filled_bubble; // idle time used by the bubble filler, mean over ranks and steps; 0 without one
+  Duration fill_overrun;  // by which its fills made ranks late, mean over ranks and steps
+  FillSums fill;          // sums over all ranks and steps
   MemoryReport memory;
   ProvenanceShares provenance{};
   std::int64_t simulated_replicas = 0; // < replicas when identical ones were folded

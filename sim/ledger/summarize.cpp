@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "sim/base/check.h"
+#include "sim/ledger/step_statistics.h"
 
 namespace tessella {
 namespace {
@@ -29,6 +30,10 @@ void fill_times(const RunRecords& records, RunResult& result) {
   result.step_time = {(total.ps + steps / 2) / steps};
   std::vector<Duration> sorted = result.step_times;
   std::sort(sorted.begin(), sorted.end());
+  const MeanEstimate mean = estimate_mean(result.step_times);
+  result.step_time_ci95 = mean.half_width;
+  result.correlation_steps = mean.correlation_steps;
+  result.precise = records.enough;
   result.step_time_p05 = quantile(sorted, 0.05);
   result.step_time_p95 = quantile(sorted, 0.95);
 }
@@ -88,6 +93,10 @@ RunResult summarize(const Scenario& scenario, const RunRecords& records, const S
   fill_throughput(scenario, flops, result);
   fill_stages(scenario, records, result);
   fill_shares(records, result);
+  const std::int64_t rank_steps = scenario.parallelism.world_size * static_cast<std::int64_t>(records.steps.size());
+  result.fill = records.sums.fill;
+  result.filled_bubble = {result.fill.filled.ps / rank_steps};
+  result.fill_overrun = {result.fill.overrun.ps / rank_steps};
   result.rank_rows = records.rank_rows;
   result.memory = memory;
   result.simulated_replicas = records.simulated_replicas;

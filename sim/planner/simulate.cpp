@@ -1,7 +1,9 @@
 #include "sim/planner/simulate.h"
 
+#include <algorithm>
 #include <optional>
 
+#include "sim/base/check.h"
 #include "sim/base/error.h"
 #include "sim/cost/flops.h"
 #include "sim/cost/layer_ops.h"
@@ -9,6 +11,7 @@
 #include "sim/domain/legality.h"
 #include "sim/exec/lower.h"
 #include "sim/exec/routed_loads.h"
+#include "sim/ledger/step_statistics.h"
 #include "sim/ledger/summarize.h"
 #include "sim/schedule/table.h"
 
@@ -46,6 +49,32 @@ MemoryReport memory_of(const Scenario& scenario, const Schedule& schedule, doubl
   return check_memory(scenario, schedule, replan, assume);
 }
 
+FillerOptions filler_options(const Scenario& scenario, const Schedule& schedule) {
+  FillerOptions options;
+  options.policy = find_fill_policy(scenario.bubble_filler.policy);
+  TSL_CHECK(options.policy != nullptr);
+  options.pool = scenario.bubble_filler.pool;
+  options.decision_cost = scenario.bubble_filler.decision_cost;
+  if (!options.on()) return options;
+  const MemoryReport memory = memory_report(scenario, schedule);
+  options.headroom_bytes = std::max<std::int64_t>(
+      0, memory.capacity.count - memory.ranks[static_cast<std::size_t>(memory.peak_rank)].peak().count);
+  return options;
+}
+
+std::function<bool(const std::vector<StepRecord>&)> enough_at(double precision) {
+  return [precision](const std::vector<StepRecord>& steps) {
+    constexpr std::size_t kFirst = 30;
+    constexpr std::size_t kEvery = 10;
+    if (steps.size() < kFirst || steps.size() % kEvery != 0) return false;
+    std::vector<Duration> times;
+    for (const StepRecord& s : steps) times.push_back(s.makespan);
+    const MeanEstimate e = estimate_mean(times);
+    return static_cast<double>(steps.size()) >= 10.0 * e.correlation_steps &&
+           e.half_width.seconds() <= precision * e.mean.seconds();
+  };
+}
+
 RunResult simulate(const Scenario& scenario, RunOptions options) {
   options.steps = scenario.steps;
   options.seed = scenario.seed;
@@ -55,11 +84,15 @@ RunResult simulate(const Scenario& scenario, RunOptions options) {
   if (!program.curves.empty()) loads = std::make_unique<RoutedLoads>(scenario);
   const bool alike =
       !loads || scenario.routing.kind == RoutingKind::balanced || scenario.routing.kind == RoutingKind::loads;
+  options.filler = filler_options(scenario, schedule);
   const RunRecords records = run_program(program, loads.get(), alike, options);
   if (records.steps.empty()) throw InfeasiblePlan("interrupted before the first step was complete");
   const StepFlops flops{model_flops(scenario.model, scenario.batch, scenario.flops_convention),
                         hardware_flops(scenario.model, scenario.batch, scenario.flops_convention, scenario.recompute)};
-  return summarize(scenario, records, flops, memory_of(scenario, schedule, records.sums.held_load_max));
+  MemoryReport memory = memory_of(scenario, schedule, records.sums.held_load_max);
+  // Deferred weight gradients hold what they need a little longer; which rank held most is not kept.
+  for (RankMemory& rank : memory.ranks) rank.activations.count += records.sums.fill.pool_peak_bytes;
+  return summarize(scenario, records, flops, memory);
 }
 
 } // namespace tessella

@@ -36,6 +36,11 @@ Json memory_json(const MemoryReport& m) {
   return {{"peak_bytes", fullest(m).peak().count}, {"capacity_bytes", m.capacity.count}, {"stage", m.peak_rank}};
 }
 
+Json filler_json(const Scenario& s, const FillSums& f) {
+  return {{"policy", s.bubble_filler.policy}, {"fills", f.fills},         {"deferred", f.deferred},
+          {"forced", f.forced},               {"pool_peak", f.pool_peak}, {"pool_peak_bytes", f.pool_peak_bytes}};
+}
+
 Json provenance_json(const ProvenanceShares& shares) {
   Json out = Json::object();
   for (int i = 0; i < kNumProvenances; ++i) out[name(static_cast<Provenance>(i))] = shares[static_cast<std::size_t>(i)];
@@ -101,6 +106,8 @@ std::string run_json(const Scenario& s, const RunResult& r) {
       {"step_time_s", to_seconds(r.step_time)},
       {"step_time_p05_s", to_seconds(r.step_time_p05)},
       {"step_time_p95_s", to_seconds(r.step_time_p95)},
+      {"step_time_ci95_s", to_seconds(r.step_time_ci95)},
+      {"steps", r.step_times.size()},
       {"tokens_per_s_per_gpu", r.tokens_per_s_per_gpu},
       {"tflops_per_gpu", r.tflops_per_gpu},
       {"mfu", r.mfu},
@@ -110,6 +117,8 @@ std::string run_json(const Scenario& s, const RunResult& r) {
       {"ep_hidden_fraction", r.ep_hidden_fraction},
       {"stage_imbalance", r.stage_imbalance},
       {"filled_bubble_s", to_seconds(r.filled_bubble)},
+      {"fill_overrun_s", to_seconds(r.fill_overrun)},
+      {"filler", filler_json(s, r.fill)},
       {"memory", memory_json(r.memory)},
       {"provenance", provenance_json(r.provenance)},
       {"plan", plan_json(s)},

@@ -6,6 +6,7 @@
 #include <cctype>
 #include <cmath>
 #include <cstddef>
+#include <initializer_list>
 #include <iterator>
 #include <span>
 #include <utility>
@@ -51,9 +52,11 @@ std::string title(const Scenario& s, const TextStyle& style) {
 
 std::string step_line(const RunResult& r, const TextStyle& style) {
   const std::size_t steps = r.step_times.size();
-  const std::string spread = steps > 1 ? fmt::format("p05 {}, p95 {}, {} steps", format_duration(r.step_time_p05),
-                                                     format_duration(r.step_time_p95), steps)
-                                       : "";
+  const std::string spread =
+      steps > 1 ? fmt::format("+- {} (95 %), p05 {}, p95 {}, {} steps{}", format_duration(r.step_time_ci95),
+                              format_duration(r.step_time_p05), format_duration(r.step_time_p95), steps,
+                              r.precise ? ", precise enough" : "")
+                : "";
   return fact(style, "step time", format_duration(r.step_time), spread);
 }
 
@@ -216,6 +219,51 @@ std::string ledger_text(const Scenario& s, const RunResult& r, const TextStyle& 
   if (r.filled_bubble.ps > 0) out += fact(style, "bubble filled", format_duration(r.filled_bubble));
   out += fact(style, "costs rest on", evidence(r.provenance));
   return out + replicas_line(s, r, style) + "\n";
+}
+
+std::string capacity_text(const RunResult& r, const TextStyle& style) {
+  const auto total = static_cast<double>(std::max<std::int64_t>(1, r.ledger_sum.total().ps));
+  const auto part = [&](std::initializer_list<Share> shares) {
+    Duration sum;
+    for (const Share share : shares) sum += r.ledger_sum[share];
+    return format_percent(static_cast<double>(sum.ps) / total);
+  };
+  using enum Share;
+  const std::string ep = r.ep_busy_sum.ps > 0 ? format_percent(1.0 - r.ep_hidden_fraction) + " of their time" : "none";
+  return paint(style, kBold, "  capacity") + "\n" +
+         fact(style, "1 stage imbalance", format_percent(r.stage_imbalance), "after overlap, slowest over the mean") +
+         fact(style, "2 routing wait", part({imbalance}), "of the step, for the busiest rank") +
+         fact(style, "3 exposed", part({exposed_ep, exposed_tp, exposed_cp, exposed_pp, exposed_dp}),
+              fmt::format("of the step: ep {} ({}), tp {}, cp {}, pp {}, dp {}", part({exposed_ep}), ep,
+                          part({exposed_tp}), part({exposed_cp}), part({exposed_pp}), part({exposed_dp}))) +
+         fact(style, "pipeline idle", part({bubble_warmup, bubble_drain, bubble_dependency}),
+              "of the step, after bubble filling") +
+         "\n";
+}
+
+std::string filler_text(const Scenario& s, const RunResult& r, const TextStyle& style) {
+  if (s.bubble_filler.policy == "none") return "";
+  const FillSums& f = r.fill;
+  return fact(style, "bubble filler", s.bubble_filler.policy,
+              fmt::format("{} filled per rank and step, late by {}", format_duration(r.filled_bubble),
+                          format_duration(r.fill_overrun))) +
+         fact(style, "deferred", format_count(f.deferred),
+              fmt::format("weight gradients; {} left over at the end", format_count(f.forced))) +
+         fact(style, "fullest pool", format_count(f.pool_peak),
+              fmt::format("of {}, {} GiB", s.bubble_filler.pool, format_gib({f.pool_peak_bytes}))) +
+         "\n";
+}
+
+std::string regret_text(const RunResult& r, const RunResult& none, const RunResult& bound, const TextStyle& style) {
+  const auto over = [&](const RunResult& base) {
+    const double b = base.step_time.seconds();
+    return b > 0.0 ? r.step_time.seconds() / b - 1.0 : 0.0;
+  };
+  return fact(style, "without filler", format_duration(none.step_time),
+              fmt::format("this policy: {:+.2f} %", 100.0 * over(none))) +
+         fact(style, "bound", format_duration(bound.step_time),
+              fmt::format("clairvoyant, not realisable; regret {:.2f} %", 100.0 * over(bound))) +
+         "\n";
 }
 
 std::string memory_text(const MemoryReport& m, const TextStyle& style) {

@@ -28,6 +28,15 @@ std::string headline_text(const Scenario& scenario, const RunResult& result, con
 // Where the step goes, and how far overlap, balance and the evidence behind the costs reach.
 std::string ledger_text(const Scenario& scenario, const RunResult& result, const TextStyle& style = {});
 
+// Three numbers beside MFU, in the order in which to look for a cause: stages uneven after overlap, what routing costs,
+// what the fabric shows; then what is left of the pipeline's idle time after bubble filling.
+std::string capacity_text(const RunResult& result, const TextStyle& style = {});
+
+// What the bubble filler did; with the same run under policy "none" and under the bound, also its gain and its regret.
+std::string filler_text(const Scenario& scenario, const RunResult& result, const TextStyle& style = {});
+std::string regret_text(const RunResult& result, const RunResult& none, const RunResult& bound,
+                        const TextStyle& style = {});
+
 // Peak of each pipeline rank, the verdict, and the smallest world that fits when it does not.
 std::string memory_text(const MemoryReport& memory, const TextStyle& style = {});
 

@@ -1,3 +1,6 @@
-// The doctest runner every test program links.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
-#include <doctest/doctest.h>
+// The entry of every test program.
+#include "tests/support/doctest_runner.h"
+
+int main(int argc, char** argv) {
+  return tessella::testing::run_tests(argc, argv);
+}

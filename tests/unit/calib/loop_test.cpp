@@ -118,7 +118,9 @@ TEST_CASE("Gradients are those of finite differences") {
   const std::vector<std::int32_t> forced = forced_experts(m, plan);
   Recorder recorder;
   LayerRuntime rt;
+  const RopeTable rope(m.seq, m.head_dim);
   rt.model = &m;
+  rt.rope = &rope;
   rt.recorder = &recorder;
   rt.forced = forced;
   Tensor out;

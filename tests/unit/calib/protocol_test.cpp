@@ -97,27 +97,27 @@ struct Rig {
 
 TEST_CASE("The median and its scatter, by hand") {
   const std::vector<double> odd = {5.0, 1.0, 3.0};
-  CHECK(summarize(odd).median == 3.0);
-  CHECK(summarize(odd).mad == 2.0); // deviations 2, 2, 0
+  CHECK(summary_of(odd).median == 3.0);
+  CHECK(summary_of(odd).mad == 2.0); // deviations 2, 2, 0
   const std::vector<double> even = {4.0, 1.0, 3.0, 2.0};
-  CHECK(summarize(even).median == 2.5);
-  CHECK(summarize(even).mad == 1.0); // 1.5, 1.5, 0.5, 0.5
-  CHECK(summarize({}).n == 0);
+  CHECK(summary_of(even).median == 2.5);
+  CHECK(summary_of(even).mad == 1.0); // 1.5, 1.5, 0.5, 0.5
+  CHECK(summary_of({}).n == 0);
 }
 
 TEST_CASE("The interval of the median is that of order statistics") {
   std::vector<double> samples;
   for (int i = 1; i <= 100; ++i) samples.push_back(i);
   // n = 100: ranks floor((100 - 19.6) / 2) = 40 and ceil((100 + 19.6) / 2) + 1 = 61.
-  CHECK(summarize(samples).ci95 == doctest::Approx(0.5 * (61.0 - 40.0) / 50.5));
-  CHECK(std::isinf(summarize(std::vector<double>{1.0, 1.0, 1.0}).ci95));
+  CHECK(summary_of(samples).ci95 == doctest::Approx(0.5 * (61.0 - 40.0) / 50.5));
+  CHECK(std::isinf(summary_of(std::vector<double>{1.0, 1.0, 1.0}).ci95));
 }
 
 TEST_CASE("One interrupt moves neither median nor interval, and is counted") {
   std::vector<double> samples;
   for (int i = 0; i < 50; ++i) samples.push_back(1.0 + 0.001 * (i % 5));
   samples.push_back(30.0);
-  const Summary s = summarize(samples);
+  const Summary s = summary_of(samples);
   CHECK(s.median == doctest::Approx(1.002));
   CHECK(s.ci95 < 0.002);
   CHECK(s.outliers == 1);

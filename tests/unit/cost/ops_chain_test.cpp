@@ -1,6 +1,8 @@
 // Which ops a layer has, in which order, and what changes them.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "sim/base/error.h"
 #include "tests/unit/cost/ops_support.h"
 
@@ -228,6 +230,24 @@ TEST_CASE("an op is no shorter than the host needs to issue its kernels") {
   CHECK(f[2].duration == fast[2].duration);                         // attention takes longer than its kernels to issue
   CHECK(f[6].by_load->at(0).ps == 3 * 50'000'000 + 2 * 50'000'000); // fc1, act, fc2, two permutes
   CHECK(f[1].duration == fast[1].duration);                         // collectives are issued ahead
+}
+
+TEST_CASE("a pass over a MoE layer is no shorter than the host needs for its kernels and collectives") {
+  Scenario s = qwen3_tp2_ep32();
+  const OpChain fast = make_model_ops(s).kinds[0];
+  s.profile.entries.push_back(pencil_entry("host_moe", "constant", {{"seconds", 1e-9}}));
+  CHECK(make_model_ops(s).kinds[0] == fast); // the GPU is slower
+  s.profile.entries.back() = pencil_entry("host_moe", "constant", {{"seconds", 1.0}});
+  const OpChain slow = make_model_ops(s).kinds[0];
+  std::int64_t issued = 0;
+  for (const OpCost& op : fast.forward)
+    issued += std::count_if(op.details.begin(), op.details.end(),
+                            [](const OpDetail& d) { return d.duration.ps > 0 || d.bytes > 0.0; });
+  CHECK(total(slow.forward).ps == issued * 1'000'000'000'000);
+  CHECK(slow.forward.size() == fast.forward.size());
+  // Where exchanges run beside compute, they do not count towards the host's time.
+  s.schedule.overlap_moe_expert_parallel_comm = true;
+  CHECK(total(make_model_ops(s).kinds[0].forward) > total(slow.forward));
 }
 
 TEST_CASE("sustained power slows tensor-core kernels, once, and nothing else") {

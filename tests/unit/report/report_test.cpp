@@ -77,10 +77,28 @@ TEST_CASE("JSON parses back to the same numbers, in the documented order") {
   const auto json = nlohmann::ordered_json::parse(run_json(sample_scenario(), r));
   std::vector<std::string> keys;
   for (const auto& item : json.items()) keys.push_back(item.key());
-  CHECK(keys == std::vector<std::string>{"step_time_s", "step_time_p05_s", "step_time_p95_s", "tokens_per_s_per_gpu",
-                                         "tflops_per_gpu", "mfu", "hfu", "ranks", "ledger", "ep_hidden_fraction",
-                                         "stage_imbalance", "filled_bubble_s", "memory", "provenance", "plan", "seed",
-                                         "inputs", "sim"});
+  CHECK(keys == std::vector<std::string>{"step_time_s",
+                                         "step_time_p05_s",
+                                         "step_time_p95_s",
+                                         "step_time_ci95_s",
+                                         "steps",
+                                         "tokens_per_s_per_gpu",
+                                         "tflops_per_gpu",
+                                         "mfu",
+                                         "hfu",
+                                         "ranks",
+                                         "ledger",
+                                         "ep_hidden_fraction",
+                                         "stage_imbalance",
+                                         "filled_bubble_s",
+                                         "fill_overrun_s",
+                                         "filler",
+                                         "memory",
+                                         "provenance",
+                                         "plan",
+                                         "seed",
+                                         "inputs",
+                                         "sim"});
   CHECK(json["step_time_s"] == 0.015);
   CHECK(json["tokens_per_s_per_gpu"].get<double>() == r.tokens_per_s_per_gpu); // to the last bit
   CHECK(json["ep_hidden_fraction"].get<double>() == 2.0 / 3.0);

@@ -1,20 +1,20 @@
-// tessella-calib: from measurements to a profile. `fit` reads the raw tables and writes profile.yaml, residuals.csv and
-// residuals.svg; exit codes are those of sim/base/error.h.
-#include <CLI/CLI.hpp>
+// tessella-calib fit: reads the raw tables of a GPU and writes profile.yaml, residuals.csv and residuals.svg.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 
+#include "calib/cli/commands.h"
+#include "calib/cli/exit_code.h"
 #include "calib/fit/recipe.h"
 #include "calib/fit/write_profile.h"
 #include "sim/base/error.h"
 #include "sim/base/nearest.h"
 
+namespace tessella::calib {
 namespace {
-
-using namespace tessella;
-using namespace tessella::calib;
 
 struct FitOptions {
   std::string data;
@@ -70,27 +70,19 @@ void run_fit(const FitOptions& options) {
 
 } // namespace
 
-int main(int argc, char** argv) {
-  CLI::App app{"Calibration of Tessella: from measurements to profiles"};
-  app.require_subcommand(1);
-  FitOptions options;
+void add_fit(CLI::App& app, int& code) {
+  auto options = std::make_shared<FitOptions>();
   CLI::App* fit = app.add_subcommand("fit", "fit the raw tables of one GPU into a profile");
-  fit->add_option("--data", options.data, "folder of the raw tables")->required();
-  fit->add_option("--gpu", options.gpu, "h100_sxm, h200_sxm, h800_sxm, a100_sxm, mi250x_gcd")->required();
-  fit->add_option("-o,--out", options.out, "folder of the profile; its last part becomes part of the name")->required();
-  CLI11_PARSE(app, argc, argv);
-  try {
-    run_fit(options);
-    return 0;
-  } catch (const InputError& e) {
-    fmt::print(stderr, "{}\n", format_error(e));
-    return 2;
-  } catch (const NotCovered& e) {
-    fmt::print(stderr, "error: {}: no kernel table for\n", options.gpu);
-    for (const std::string& m : e.missing()) fmt::print(stderr, "  {}\n", m);
-    return 4;
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "internal error: {}\n", e.what());
-    return 70;
-  }
+  fit->add_option("--data", options->data, "folder of the raw tables")->required();
+  fit->add_option("--gpu", options->gpu, "h100_sxm, h200_sxm, h800_sxm, a100_sxm, mi250x_gcd")->required();
+  fit->add_option("-o,--out", options->out, "folder of the profile; its last part becomes part of the name")
+      ->required();
+  fit->callback([options, &code] {
+    code = guarded([&] {
+      run_fit(*options);
+      return kExitOk;
+    });
+  });
 }
+
+} // namespace tessella::calib

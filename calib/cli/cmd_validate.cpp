@@ -1,0 +1,101 @@
+// tessella-calib validate: execute small pipelines on this machine, simulate them from what was just measured, compare.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+
+#include "calib/cli/commands.h"
+#include "calib/cli/exit_code.h"
+#include "calib/host/crew.h"
+#include "calib/loop/child.h"
+#include "calib/loop/validate.h"
+#include "sim/base/atomic_file.h"
+#include "sim/base/error.h"
+#include "sim/base/nearest.h"
+
+namespace tessella::calib {
+namespace {
+
+struct Flags {
+  std::string folder;
+  std::string tessella;
+  std::vector<std::string> plans;
+  int rounds = 3;
+  int steps = 8;
+  bool realtime = false;
+  double max_error = 0.0;
+  std::string json;
+};
+
+std::vector<LoopPlan> chosen_plans(const Flags& flags, const LoopModel& model) {
+  const int cores = static_cast<int>(usable_cpus().size());
+  const std::vector<LoopPlan> all = default_plans(model, cores);
+  if (all.empty()) throw InputError("validate", "a pipeline needs at least 2 cores, this process may use 1");
+  if (flags.plans.empty()) return all;
+  std::vector<std::string> names;
+  std::string list;
+  for (const LoopPlan& p : all) {
+    names.push_back(p.name);
+    list += fmt::format("{}{}", list.empty() ? "" : ", ", p.name);
+  }
+  std::vector<LoopPlan> chosen;
+  for (const std::string& name : flags.plans) {
+    const auto it = std::find(names.begin(), names.end(), name);
+    if (it == names.end())
+      throw InputError("--plans", fmt::format("no plan '{}'{}; there are {}", name, did_you_mean(name, names), list));
+    chosen.push_back(all[static_cast<std::size_t>(it - names.begin())]);
+  }
+  return chosen;
+}
+
+int run(const Flags& flags) {
+  ValidateOptions options;
+  options.folder = flags.folder;
+  options.tessella = flags.tessella.empty() ? sibling_program("tessella") : flags.tessella;
+  if (options.tessella.empty())
+    throw InputError("--tessella", "the program tessella is not beside this one; say where it is");
+  options.plans = chosen_plans(flags, options.model);
+  options.rounds = flags.rounds;
+  options.steps = flags.steps;
+  options.realtime = flags.realtime;
+  options.say = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
+  const Validation v = validate(options);
+  if (flags.json != "-") fmt::print("{}", to_text(v));
+  if (flags.json == "-")
+    fmt::print("{}", to_json(v));
+  else if (!flags.json.empty())
+    write_file(flags.json, to_json(v));
+  if (flags.realtime && !v.realtime)
+    fmt::print(stderr, "real-time priority was not granted; other programs may have disturbed the steps\n");
+  if (flags.max_error <= 0.0 || v.median_abs_error <= 0.01 * flags.max_error) return kExitOk;
+  fmt::print(stderr, "median error {:.1f} % is above --max-error {:g} %\n", 100.0 * v.median_abs_error,
+             flags.max_error);
+  return kExitThreshold;
+}
+
+} // namespace
+
+void add_validate(CLI::App& app, int& code) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command =
+      app.add_subcommand("validate", "really execute small pipelines and compare with their simulation");
+  command->add_option("-o,--out", flags->folder, "folder for everything it writes; new or empty")->required();
+  command->add_option("--tessella", flags->tessella, "the simulator (default: beside this program)")->type_name("FILE");
+  command->add_option("--plans", flags->plans, "only these (default: all that fit the cores)")->delimiter(',');
+  command->add_option("--rounds", flags->rounds, "turns of measuring and executing")
+      ->check(CLI::Range(1, 100))
+      ->capture_default_str();
+  command->add_option("--steps", flags->steps, "undisturbed steps per plan and round")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  command->add_flag("--realtime", flags->realtime, "ask for real-time priority: for a machine that others use too");
+  command->add_option("--max-error", flags->max_error, "exit with 1 when the median error exceeds so many percent")
+      ->check(CLI::Range(0.0, 1e6));
+  command->add_option("--json", flags->json, "result as JSON; - for standard output")->type_name("FILE");
+  command->footer("Writes raw.csv, profile.yaml, and for each plan its experiment and PLAN.side_by_side.trace.json\n"
+                  "(for ui.perfetto.dev). Runs on the CPU with threads as ranks; needs no GPU.");
+  command->callback([flags, &code] { code = guarded([&] { return run(*flags); }); });
+}
+
+} // namespace tessella::calib

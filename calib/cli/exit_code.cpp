@@ -1,0 +1,28 @@
+#include "calib/cli/exit_code.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <exception>
+
+#include "sim/base/error.h"
+
+namespace tessella::calib {
+
+int guarded(const std::function<int()>& command) {
+  try {
+    return command();
+  } catch (const InputError& error) {
+    fmt::print(stderr, "{}\n", format_error(error));
+    return kExitInput;
+  } catch (const NotCovered& error) {
+    fmt::print(stderr, "error: {}:\n", error.what());
+    for (const std::string& row : error.missing()) fmt::print(stderr, "  missing: {}\n", row);
+    return kExitNotCovered;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "internal error: {}\n", error.what());
+    return kExitInternal;
+  }
+}
+
+} // namespace tessella::calib

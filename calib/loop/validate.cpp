@@ -1,0 +1,211 @@
+#include "calib/loop/validate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "calib/host/crew.h"
+#include "calib/host/host_clock.h"
+#include "calib/host/host_profile.h"
+#include "calib/host/measure_ranks.h"
+#include "calib/loop/execute.h"
+#include "calib/loop/shapes.h"
+#include "calib/loop/simulate.h"
+#include "calib/protocol/run_record.h"
+#include "sim/base/atomic_file.h"
+#include "sim/base/error.h"
+
+namespace tessella::calib {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+MeasureOptions kernel_options() {
+  MeasureOptions o;
+  o.stop.ci95 = 0.02;
+  o.stop.min_samples = 9;
+  o.stop.max_samples = 60;
+  o.stop.max_seconds = 0.1;
+  o.throttled_share = 0.98; // a shared machine may be busy; what was dropped is reported
+  return o;
+}
+
+class Rounds {
+ public:
+  explicit Rounds(const ValidateOptions& options)
+      : options_(options), shapes_(loop_shapes(options.model, options.plans)), rows_(shapes_.size()),
+        steps_(options.plans.size()) {
+    for (const LoopPlan& plan : options.plans) {
+      executions_.emplace_back(options.model, plan);
+      ranks_ = std::max(ranks_, plan.world());
+    }
+  }
+
+  void run() {
+    for (int round = 0; round < options_.rounds; ++round) {
+      say(fmt::format("round {} of {}: {} kernels, then {} plans", round + 1, options_.rounds, shapes_.size(),
+                      options_.plans.size()));
+      for (std::size_t i = 0; i < shapes_.size(); ++i) rows_[i].push_back(measure_shape(shapes_[i].shape));
+      for (std::size_t p = 0; p < executions_.size(); ++p) {
+        auto steps = executions_[p].run(2, options_.steps, 3 * options_.steps);
+        if (options_.require_undisturbed) require_undisturbed(options_.plans[p], steps);
+        std::move(steps.begin(), steps.end(), std::back_inserter(steps_[p]));
+      }
+    }
+  }
+
+  std::vector<RawRow> pooled() const {
+    std::vector<RawRow> all;
+    for (const auto& rounds : rows_) all.push_back(pool(rounds));
+    return all;
+  }
+  double weight(const OpShape& shape) const {
+    for (const LoopShape& s : shapes_)
+      if (s.shape == shape) return s.count;
+    return 1.0;
+  }
+  const std::vector<ExecutedStep>& steps(std::size_t plan) const { return steps_[plan]; }
+
+ private:
+  RawRow measure_shape(const OpShape& shape) const {
+    if (shape.ranks > 1) return measure_collective(shape, kernel_options());
+    return measure_on_ranks(shape, ranks_, kernel_options(), {Temperature::cold}).front();
+  }
+  static void require_undisturbed(const LoopPlan& plan, const std::vector<ExecutedStep>& steps) {
+    const ExecutedStep& calmest = *std::min_element(
+        steps.begin(), steps.end(), [](const auto& a, const auto& b) { return a.disturbed < b.disturbed; });
+    if (calmest.disturbed <= kDisturbedShare * calmest.seconds) return;
+    throw MachineBusy(fmt::format("{}: each of {} steps was disturbed, the calmest for {:.1f} of {:.1f} ms", plan.name,
+                                  steps.size(), 1e3 * calmest.disturbed, 1e3 * calmest.seconds));
+  }
+  void say(const std::string& line) const {
+    if (options_.say) options_.say(line);
+  }
+
+  const ValidateOptions& options_;
+  std::vector<LoopShape> shapes_;
+  std::vector<std::vector<RawRow>> rows_; // [shape][round]
+  std::vector<PlanExecution> executions_;
+  std::vector<std::vector<ExecutedStep>> steps_; // [plan]
+  int ranks_ = 1;
+};
+
+void require_empty(const std::string& folder) {
+  std::filesystem::create_directories(folder);
+  if (!std::filesystem::is_empty(folder)) throw InputError(folder, "is not empty; a validation keeps its own folder");
+}
+
+void write_measurements(const ValidateOptions& options, const std::vector<RawRow>& rows, const std::string& cpu) {
+  RawTable table(options.folder + "/raw.csv");
+  for (const RawRow& row : rows) table.append(row);
+  RunRecord record;
+  record.device = {"host", cpu, "", "", ""};
+  record.date = utc_now();
+  record.command = "tessella-calib validate";
+  record.complete = true;
+  write_file(options.folder + "/run.json", to_json(record));
+}
+
+Json shares_json(const Shares& s) {
+  return {{"exposed_ep", s.exposed_ep},
+          {"exposed_pp", s.exposed_pp},
+          {"exposed_dp", s.exposed_dp},
+          {"imbalance", s.imbalance},
+          {"bubble", s.bubble}};
+}
+
+Json row_json(const Comparison& c) {
+  Json stages = Json::array();
+  for (const StageTime& s : c.stages)
+    stages.push_back({{"stage", s.stage},
+                      {"kind", std::string(1, letter(s.kind))},
+                      {"measured_s", s.measured},
+                      {"predicted_s", s.simulated}});
+  return {{"id", c.plan.name},
+          {"measured_s", c.step.median},
+          {"mad_s", c.step.mad},
+          {"steps", c.step.n},
+          {"disturbed", c.disturbed},
+          {"predicted_s", c.simulated},
+          {"error", c.error},
+          {"same_order", c.same_order},
+          {"order_difference", c.order_difference},
+          {"stages", stages},
+          {"measured_shares", shares_json(c.measured_shares)},
+          {"predicted_shares", shares_json(c.simulated_shares)}};
+}
+
+void summarize(Validation& v) {
+  std::vector<double> errors;
+  for (const Comparison& c : v.plans) errors.push_back(std::abs(c.error));
+  v.median_abs_error = median(errors);
+  v.max_abs_error = errors.empty() ? 0.0 : *std::max_element(errors.begin(), errors.end());
+  v.ranking = rank_pairs(v.plans, 0.05);
+}
+
+} // namespace
+
+Validation validate(const ValidateOptions& options) {
+  require_empty(options.folder);
+  Validation v;
+  v.cpu = cpu_name();
+  Rounds rounds(options);
+  {
+    const RealtimeScope scope(options.realtime);
+    v.realtime = scope.granted();
+    rounds.run();
+  }
+  const std::vector<RawRow> rows = rounds.pooled();
+  write_measurements(options, rows, v.cpu);
+  for (const RawRow& row : rows) v.kernel_samples_dropped += row.measurement.throttled;
+  v.kernels = static_cast<std::int64_t>(rows.size());
+  const HostFit fit =
+      fit_host(rows, "host_core/closed_loop", v.cpu, [&](const OpShape& shape) { return rounds.weight(shape); });
+  for (std::size_t p = 0; p < options.plans.size(); ++p) {
+    const LoopPlan& plan = options.plans[p];
+    write_experiment(options.folder, options.model, plan, fit);
+    const SimulatedStep simulated = simulate(options.tessella, options.folder, plan);
+    v.plans.push_back(compare(plan, rounds.steps(p), simulated));
+    write_file(fmt::format("{}/{}.side_by_side.trace.json", options.folder, plan.name),
+               side_by_side_trace(typical_step(rounds.steps(p)), simulated));
+  }
+  summarize(v);
+  write_file(options.folder + "/validation.json", to_json(v));
+  return v;
+}
+
+std::string to_json(const Validation& v) {
+  Json rows = Json::array();
+  for (const Comparison& c : v.plans) rows.push_back(row_json(c));
+  const Json root = {{"cpu", v.cpu},
+                     {"realtime", v.realtime},
+                     {"rows", rows},
+                     {"overall",
+                      {{"n", v.plans.size()},
+                       {"median_abs_error", v.median_abs_error},
+                       {"max_abs_error", v.max_abs_error},
+                       {"pairs", v.ranking.pairs},
+                       {"pairs_wrong", v.ranking.wrong},
+                       {"kernels", v.kernels},
+                       {"kernel_samples_dropped", v.kernel_samples_dropped}}}};
+  return root.dump(2) + "\n";
+}
+
+std::string to_text(const Validation& v) {
+  std::string text = fmt::format("{:<24} {:>10} {:>7} {:>6} {:>10} {:>10} {:>8}  {}\n", "plan", "measured", "scatter",
+                                 "steps", "disturbed", "simulated", "error", "order");
+  for (const Comparison& c : v.plans)
+    text += fmt::format("{:<24} {:>7.2f} ms {:>5.1f} % {:>6} {:>10} {:>7.2f} ms {:>+6.1f} %  {}\n", c.plan.name,
+                        1e3 * c.step.median, 100.0 * c.step.mad / c.step.median, c.step.n, c.disturbed,
+                        1e3 * c.simulated, 100.0 * c.error, c.same_order ? "same" : c.order_difference);
+  text += fmt::format("median |error| {:.1f} %, worst {:.1f} %; of {} pairs that differ by more than 5 %, {} in the "
+                      "wrong order\n",
+                      100.0 * v.median_abs_error, 100.0 * v.max_abs_error, v.ranking.pairs, v.ranking.wrong);
+  return text;
+}
+
+} // namespace tessella::calib

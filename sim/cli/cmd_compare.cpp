@@ -1,0 +1,95 @@
+// tessella compare: two results, or two experiments, side by side.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <thread>
+
+#include "sim/base/atomic_file.h"
+#include "sim/cli/commands.h"
+#include "sim/cli/exit_code.h"
+#include "sim/cli/experiment.h"
+#include "sim/cli/progress.h"
+#include "sim/config/read_result.h"
+#include "sim/planner/simulate.h"
+#include "sim/report/comparison.h"
+#include "sim/report/json.h"
+
+namespace tessella {
+namespace {
+
+struct CompareFlags {
+  std::string before;
+  std::string after;
+  std::vector<std::string> overrides;
+  std::vector<std::string> overrides_after;
+  double tie = kDefaultTie;
+  std::string json;
+  unsigned threads = std::max(1U, std::thread::hardware_concurrency());
+};
+
+bool is_experiment(const std::string& file) {
+  return file.ends_with(".yaml") || file.ends_with(".yml");
+}
+
+FlatResult run(const std::string& file, const std::vector<std::string>& overrides, unsigned threads) {
+  ExperimentFlags experiment;
+  experiment.file = file;
+  experiment.overrides = overrides;
+  const Scenario scenario = load_experiment(experiment);
+  RunOptions options;
+  options.threads = threads;
+  options.stop = &interrupt_flag();
+  std::string name = file;
+  for (const std::string& text : overrides) name += " --set " + text;
+  return read_result_text(name, run_json(scenario, simulate(scenario, options)));
+}
+
+int compare_files(const CompareFlags& flags) {
+  std::vector<std::string> second = flags.overrides;
+  second.insert(second.end(), flags.overrides_after.begin(), flags.overrides_after.end());
+  const bool runs_before = is_experiment(flags.before);
+  const bool runs_after = is_experiment(flags.after);
+  FlatResult a = runs_before ? run(flags.before, flags.overrides, flags.threads) : read_result(flags.before);
+  FlatResult b = runs_after ? run(flags.after, second, flags.threads) : read_result(flags.after);
+  if (runs_before && runs_after) { // the files say more than the plan they lead to
+    a.settings = experiment_settings(flags.before, flags.overrides);
+    b.settings = experiment_settings(flags.after, second);
+  }
+  const Comparison comparison = compare(a, b, flags.tie);
+  if (flags.json == "-") {
+    fmt::print("{}", comparison_json(comparison));
+    return kExitOk;
+  }
+  if (!flags.json.empty()) write_file(flags.json, comparison_json(comparison));
+  fmt::print("{}", comparison_text(comparison));
+  return kExitOk;
+}
+
+} // namespace
+
+void add_compare(CLI::App& app, int& code) {
+  auto flags = std::make_shared<CompareFlags>();
+  CLI::App* command = app.add_subcommand("compare", "Two results or experiments: what differs, and where time moved");
+  command->add_option("a", flags->before, "result of run --json, or experiment.yaml")->required()->type_name("A");
+  command->add_option("b", flags->after, "the other one")->required()->type_name("B");
+  command->add_option("--set", flags->overrides, "override a value in each experiment (repeatable)")
+      ->type_name("a.b=v")
+      ->allow_extra_args(false);
+  command->add_option("--set-b", flags->overrides_after, "override a value in B only (repeatable)")
+      ->type_name("a.b=v")
+      ->allow_extra_args(false);
+  command->add_option("--tie", flags->tie, "relative difference that counts as a tie")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  command->add_option("--threads", flags->threads, "threads; results do not depend on it")
+      ->check(CLI::Range(1U, 1024U))
+      ->capture_default_str();
+  command->add_option("--json", flags->json, "comparison as JSON; - for standard output")->type_name("FILE");
+  command->footer("Example: what does a wider expert group change?\n"
+                  "  tessella compare exp.yaml exp.yaml --set-b parallelism.ep=64");
+  command->callback([flags, &code] { code = guarded([&] { return compare_files(*flags); }); });
+}
+
+} // namespace tessella

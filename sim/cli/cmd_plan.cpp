@@ -1,0 +1,73 @@
+// tessella plan: which layers each stage should hold, next to what other systems would choose, with a certificate.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <thread>
+
+#include "sim/base/atomic_file.h"
+#include "sim/cli/commands.h"
+#include "sim/cli/exit_code.h"
+#include "sim/cli/experiment.h"
+#include "sim/config/plan_yaml.h"
+#include "sim/planner/make_plan.h"
+#include "sim/report/plan_text.h"
+
+namespace tessella {
+namespace {
+
+struct PlanFlags {
+  ExperimentFlags experiment;
+  PlanOptions options;
+  std::string solver = "threshold";
+  std::string out;
+  std::string json;
+};
+
+int plan(const PlanFlags& flags) {
+  const Scenario scenario = load_experiment(flags.experiment);
+  for (const std::string& w : scenario.warnings) fmt::print(stderr, "warning: {}\n", w);
+  PlanOptions options = flags.options;
+  options.reference_milp = flags.solver == "cbc";
+  const PlanFile result = make_plan(scenario, options);
+  if (!flags.out.empty()) write_file(flags.out, to_yaml(result));
+  if (!flags.json.empty() && flags.json != "-") write_file(flags.json, plan_json(result));
+  if (flags.json == "-")
+    fmt::print("{}", plan_json(result));
+  else
+    fmt::print("{}", plan_text(result, scenario.parallelism));
+  return kExitOk;
+}
+
+} // namespace
+
+void add_plan(CLI::App& app, int& code) {
+  auto flags = std::make_shared<PlanFlags>();
+  flags->options.threads = std::max(1U, std::thread::hardware_concurrency());
+  CLI::App* command =
+      app.add_subcommand("plan", "Find the best partition of the layers over the stages, with a certificate");
+  add_experiment_flags(*command, flags->experiment);
+  command->add_option("--schedule", flags->experiment.schedule, "another schedule (tessella list schedules)");
+  command->add_option("-o,--output", flags->out, "write plan.yaml; `run --plan` accepts it")->type_name("FILE");
+  command->add_option("--json", flags->json, "the plan as JSON; - for standard output")->type_name("FILE");
+  command->add_flag("--explain", flags->options.explain, "also simulate what more bandwidth or more batches would buy");
+  command->add_option("--radius", flags->options.radius, "how many layers a stage boundary may move")
+      ->check(CLI::Range(0, 64))
+      ->capture_default_str();
+  command->add_option("--refine", flags->options.refine_rounds, "rounds of refinement on simulated step time")
+      ->check(CLI::Range(0, 1000))
+      ->capture_default_str();
+  command->add_option("--solver", flags->solver, "threshold: our exact search; cbc: the reference MILP")
+      ->check(CLI::IsMember({"threshold", "cbc"}))
+      ->capture_default_str();
+  command->add_option("--threads", flags->options.threads, "threads; results do not depend on it")
+      ->check(CLI::Range(1U, 1024U));
+  command->footer(
+      "Example:\n  tessella plan experiments/01_qwen3_235b_h100_256/experiment.yaml -o plan.yaml --explain\n"
+      "Exit code 3: no partition fits into memory.");
+  command->callback([flags, &code] { code = guarded([&] { return plan(*flags); }); });
+}
+
+} // namespace tessella

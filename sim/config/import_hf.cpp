@@ -1,0 +1,236 @@
+#include "sim/config/import_hf.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/base/sha256.h"
+#include "sim/config/dump.h"
+#include "sim/config/hf_config.h"
+#include "sim/config/load.h"
+
+namespace tessella {
+namespace {
+
+constexpr std::int64_t kMaxLayers = 1 << 14;
+
+// What the layers of a config are, one entry per decoder layer.
+enum class LayerAttention { full, sliding, linear };
+
+class Importer {
+ public:
+  Importer(const std::string& file_name, const std::string& text) : c_(file_name, text) {}
+
+  ImportedModel import(const std::string& name) {
+    refuse_unmodelled();
+    Model& m = out_.model;
+    m.name = name;
+    m.hidden_size = c_.required("hidden size", {"hidden_size", "n_embd", "d_model"});
+    m.vocab_size = c_.required("vocabulary size", {"vocab_size"});
+    layers_ = c_.required("number of layers", {"num_hidden_layers", "n_layer", "num_layers"});
+    if (layers_ < 1 || layers_ > kMaxLayers) c_.fail(fmt::format("has {} layers", layers_));
+    m.tie_embeddings = c_.flag({"tie_word_embeddings"}, c_.is({"gpt2", "gemma", "gemma2", "gemma3_text"}));
+    experts_ = c_.count_or(0, {"n_routed_experts", "num_local_experts", "moe_num_experts", "num_experts"});
+    const std::vector<LayerAttention> attentions = attention_of_layers();
+    const std::vector<bool> moe = moe_of_layers();
+    for (std::int64_t i = 0; i < layers_; ++i)
+      add_layer(attentions[static_cast<std::size_t>(i)], moe[static_cast<std::size_t>(i)]);
+    import_mtp();
+    out_.warnings = c_.warnings;
+    return out_;
+  }
+
+ private:
+  void refuse_unmodelled() const {
+    if (c_.is({"nemotron_h", "mamba", "mamba2", "jamba", "bamba", "zamba2"}) || c_.has("hybrid_override_pattern"))
+      c_.fail("has Mamba layers, which no layer kind models");
+    if (c_.has("attn_type_list") || c_.has("linear_attn_config"))
+      c_.fail("has linear attention of a kind that no layer kind models (gated_delta_net is the one there is)");
+    if (c_.has("block_configs")) c_.fail("has layers that differ in shape (block_configs)");
+  }
+
+  std::vector<LayerAttention> attention_of_layers() {
+    std::vector<LayerAttention> out(static_cast<std::size_t>(layers_), LayerAttention::full);
+    const std::vector<std::string> types = c_.texts("layer_types");
+    if (!types.empty()) {
+      if (types.size() < out.size())
+        c_.fail(fmt::format("layer_types has {} entries for {} layers", types.size(), layers_));
+      for (std::size_t i = 0; i < out.size(); ++i) out[i] = attention_named(types[i]);
+    } else if (c_.is({"qwen3_next"})) {
+      const std::int64_t interval = std::max<std::int64_t>(1, c_.count_or(4, {"full_attention_interval"}));
+      for (std::int64_t i = 0; i < layers_; ++i)
+        if ((i + 1) % interval != 0) out[static_cast<std::size_t>(i)] = LayerAttention::linear;
+    } else if (c_.is({"gpt_oss"})) { // every other layer, the first one slides
+      for (std::size_t i = 0; i < out.size(); i += 2) out[i] = LayerAttention::sliding;
+    } else if (c_.has("sliding_window") && c_.flag({"use_sliding_window"}, true) &&
+               c_.is({"mistral", "mixtral", "phi3"})) {
+      out.assign(out.size(), LayerAttention::sliding);
+    }
+    return out;
+  }
+
+  LayerAttention attention_named(const std::string& type) const {
+    if (type == "full_attention" || type == "attention") return LayerAttention::full;
+    if (type == "sliding_attention" || type == "chunked_attention") return LayerAttention::sliding;
+    if (type == "linear_attention") return LayerAttention::linear;
+    c_.fail(fmt::format("has layers of type '{}', which no layer kind models", type.substr(0, 40)));
+  }
+
+  std::vector<bool> moe_of_layers() {
+    std::vector<bool> out(static_cast<std::size_t>(layers_), experts_ > 1);
+    if (experts_ <= 1) return out;
+    const std::int64_t first = c_.count_or(0, {"first_k_dense_replace", "moe_layer_start_index"});
+    const std::vector<std::int64_t> list = c_.counts("moe_layer_freq");
+    if (!list.empty() && list.size() < out.size())
+      c_.fail(fmt::format("moe_layer_freq has {} entries for {} layers", list.size(), layers_));
+    const std::int64_t frequency = list.empty() ? every(c_.count_or(1, {"moe_layer_freq"})) : 1;
+    const std::int64_t sparse =
+        every(c_.count_or(1, {"decoder_sparse_step", "interleave_moe_layer_step", "moe_layer_interval"}));
+    const std::vector<std::int64_t> dense = c_.counts("mlp_only_layers");
+    const std::vector<std::int64_t> only = c_.counts("moe_layers");
+    for (std::int64_t i = 0; i < layers_; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      const auto in = [&](const std::vector<std::int64_t>& set) {
+        return std::find(set.begin(), set.end(), i) != set.end();
+      };
+      out[at] = i >= first && i % frequency == 0 && (i + 1) % sparse == 0 && !in(dense) && (only.empty() || in(only)) &&
+                (list.empty() || list[at] != 0);
+    }
+    return out;
+  }
+
+  std::int64_t every(std::int64_t n) const {
+    if (n < 1) c_.fail("makes every 0th layer a mixture of experts");
+    return n;
+  }
+
+  GroupedQueryAttention gqa(bool sliding) {
+    GroupedQueryAttention a;
+    a.heads = c_.required("attention heads", {"num_attention_heads", "n_head"});
+    a.kv_heads = c_.count_or(a.heads, {"num_key_value_heads", "num_kv_heads", "multi_query_group_num"});
+    if (a.heads < 1) c_.fail("has no attention heads");
+    if (const auto dim = c_.count({"head_dim"})) {
+      a.head_dim = *dim;
+    } else {
+      if (out_.model.hidden_size % a.heads != 0)
+        c_.fail(fmt::format("has no head_dim, and hidden_size {} is not a multiple of {} heads", out_.model.hidden_size,
+                            a.heads));
+      a.head_dim = out_.model.hidden_size / a.heads;
+    }
+    if (sliding) a.window = c_.required("sliding window", {"sliding_window", "attention_chunk_size"});
+    a.output_gate = c_.flag({"attn_output_gate"}, c_.is({"qwen3_next"}));
+    a.qk_norm = c_.flag({"use_qk_norm", "qk_layernorm", "qk_norm"},
+                        c_.is({"qwen3", "qwen3_moe", "qwen3_next", "olmoe", "olmo2"}));
+    const bool biased =
+        c_.flag({"attention_bias", "qkv_bias", "use_qkv_bias"}, c_.is({"qwen2", "qwen2_moe", "gpt_oss"}));
+    a.bias = biased;
+    a.output_bias = biased && c_.is({"gpt_oss", "llama", "mistral"});
+    a.sinks = c_.is({"gpt_oss"});
+    return a;
+  }
+
+  Attention attention(LayerAttention kind) {
+    if (kind == LayerAttention::linear)
+      return GatedDeltaNet{c_.required("key heads of linear attention", {"linear_num_key_heads"}),
+                           c_.required("value heads of linear attention", {"linear_num_value_heads"}),
+                           c_.required("key head size of linear attention", {"linear_key_head_dim"}),
+                           c_.required("value head size of linear attention", {"linear_value_head_dim"}),
+                           c_.required("convolution of linear attention", {"linear_conv_kernel_dim"})};
+    if (!c_.has("kv_lora_rank")) return gqa(kind == LayerAttention::sliding);
+    MultiLatentAttention a;
+    a.heads = c_.required("attention heads", {"num_attention_heads"});
+    a.q_lora_rank = c_.count({"q_lora_rank"});
+    if (a.q_lora_rank && *a.q_lora_rank == 0) a.q_lora_rank.reset();
+    a.kv_lora_rank = c_.required("KV rank", {"kv_lora_rank"});
+    a.qk_nope_head_dim = c_.required("head size without rotation", {"qk_nope_head_dim"});
+    a.qk_rope_head_dim = c_.required("head size with rotation", {"qk_rope_head_dim"});
+    a.v_head_dim = c_.required("value head size", {"v_head_dim"});
+    return a;
+  }
+
+  bool gated() const {
+    return !c_.is({"gpt2", "gpt_neox", "opt", "bloom", "nemotron"}) &&
+           c_.text({"hidden_act", "mlp_hidden_act"}) != "relu2";
+  }
+
+  DenseFfn dense() {
+    if (c_.is({"gpt2"}) && !c_.has("n_inner")) return {4 * out_.model.hidden_size, gated()};
+    if (c_.is({"llama4_text"})) return {c_.required("dense FFN width", {"intermediate_size_mlp"}), gated()};
+    return {c_.required("dense FFN width", {"intermediate_size", "ffn_hidden_size", "n_inner"}), gated()};
+  }
+
+  std::int64_t expert_width() {
+    const auto own = c_.count({"moe_intermediate_size", "expert_ffn_hidden_size", "moe_ffn_hidden_size"});
+    return own ? *own : c_.required("expert width", {"moe_intermediate_size", "intermediate_size"});
+  }
+
+  std::int64_t shared_width(std::int64_t width) {
+    if (const auto whole = c_.count({"shared_expert_intermediate_size", "shared_intermediate_size"})) return *whole;
+    if (c_.is({"llama4_text"})) return width; // always one
+    return width *
+           c_.count_or(0, {"n_shared_experts", "num_shared_experts", "num_shared_expert", "moe_num_shared_experts"});
+  }
+
+  MoeFfn moe() {
+    MoeFfn f;
+    f.num_experts = experts_;
+    f.router_topk = c_.required("experts per token",
+                                {"num_experts_per_tok", "num_experts_per_token", "moe_topk", "moe_k", "top_k_experts"});
+    f.moe_ffn_hidden_size = expert_width();
+    f.gated = gated();
+    f.expert_bias = c_.is({"gpt_oss"});
+    f.router_bias = c_.is({"gpt_oss", "glm4_moe", "glm_moe_dsa"}) || c_.text({"topk_method"}) == "noaux_tc" ||
+                    c_.flag({"use_routing_bias", "moe_router_enable_expert_bias"}, false);
+    f.shared_ffn_hidden_size = shared_width(f.moe_ffn_hidden_size);
+    f.shared_gate = f.shared_ffn_hidden_size > 0 && c_.is({"qwen2_moe", "qwen3_next"});
+    f.router_groups = std::max<std::int64_t>(1, c_.count_or(1, {"n_group"}));
+    f.router_topk_groups = f.router_groups > 1 ? std::max<std::int64_t>(1, c_.count_or(1, {"topk_group"})) : 1;
+    return f;
+  }
+
+  void add_layer(LayerAttention attention_kind, bool is_moe) {
+    const auto key = std::pair(attention_kind, is_moe);
+    auto at = std::find(known_.begin(), known_.end(), key);
+    if (at == known_.end()) {
+      const Attention a = attention(attention_kind);
+      const std::string prefix = attention_kind == LayerAttention::linear    ? "gdn_"
+                                 : attention_kind == LayerAttention::sliding ? "window_"
+                                                                             : "";
+      Ffn f = is_moe ? Ffn{moe()} : Ffn{dense()};
+      out_.model.kinds.push_back({prefix + (is_moe ? "moe" : "dense"), a, std::move(f)});
+      at = known_.insert(known_.end(), key);
+    }
+    out_.model.layers.push_back(static_cast<std::int32_t>(at - known_.begin()));
+  }
+
+  void import_mtp() {
+    Model& m = out_.model;
+    m.mtp_num_layers =
+        c_.flag({"use_mtp"}, true)
+            ? c_.count_or(0, {"num_nextn_predict_layers", "num_mtp_modules", "mtp_num_layers", "num_mtp_layers"})
+            : 0;
+    if (m.mtp_num_layers > 0) m.mtp_kind = m.layers.back();
+  }
+
+  HfConfig c_;
+  ImportedModel out_;
+  std::int64_t layers_ = 0;
+  std::int64_t experts_ = 0;
+  std::vector<std::pair<LayerAttention, bool>> known_; // parallel to the kinds
+};
+
+} // namespace
+
+ImportedModel import_hf(const std::string& file_name, const std::string& text, const std::string& name) {
+  ImportedModel out = Importer(file_name, text).import(name);
+  // Aliases are looked at once per layer kind: the same warning may come twice.
+  std::vector<std::string> once;
+  for (std::string& w : out.warnings)
+    if (std::find(once.begin(), once.end(), w) == once.end()) once.push_back(std::move(w));
+  out.warnings = std::move(once);
+  out.model.source = fmt::format("imported from {} (sha256 {})", file_name, sha256_hex(text).substr(0, 12));
+  out.model = load_model_text(file_name + " (as a model)", to_yaml(out.model)); // the limits of every model
+  return out;
+}
+
+} // namespace tessella

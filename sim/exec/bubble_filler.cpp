@@ -1,0 +1,143 @@
+#include "sim/exec/bubble_filler.h"
+
+#include <algorithm>
+
+#include "sim/base/check.h"
+
+namespace tessella {
+
+BubbleFiller::BubbleFiller(const Program& program, const FillerOptions& options, const FillPlan& plan)
+    : options_(options), plan_(plan), ranks_(static_cast<std::size_t>(program.group_size)),
+      ep_block_(static_cast<std::size_t>(program.ep_block)), pools_(program.positions.size() * ranks_),
+      fullest_(pools_.size()) {
+  for (const Template& t : program.templates) {
+    std::size_t points = 0;
+    for (const Op& op : t.ops) points += op.fill_point > 0 ? 1 : 0;
+    last_point_.insert(last_point_.end(), points, last_point_.size() + points - 1);
+  }
+  std::size_t places = last_point_.size();
+  for (const auto& slots : program.schedule.ranks) {
+    first_message_.push_back(places);
+    places += slots.size();
+  }
+  if (options.policy->keeps_history) waits_.resize(places * ranks_);
+}
+
+void BubbleFiller::begin_step() {
+  constexpr float kNewest = 2.0F / 11.0F;
+  for (const Pool& p : pools_) TSL_CHECK(p.tasks.empty());
+  sums_ = {};
+  std::fill(fullest_.begin(), fullest_.end(), 0);
+  for (Waits& w : waits_) {
+    if (w.count == 0) continue;
+    const auto n = static_cast<float>(w.count);
+    const float part = w.known ? kNewest : 1.0F;
+    w.whole += part * (w.whole_sum / n - w.whole);
+    w.for_others += part * (w.for_others_sum / n - w.for_others);
+    w.known = true;
+    w.whole_sum = w.for_others_sum = 0.0F;
+    w.count = 0;
+  }
+}
+
+std::optional<Duration> BubbleFiller::at_its_place(std::size_t group, std::size_t rank, const PoolTask& task,
+                                                   Duration actual) {
+  Pool& p = pool(group, rank);
+  const bool full = !has_room(group, rank, task);
+  if (!options_.policy->defers) return actual;
+  if (!full) {
+    push(p, task, actual);
+    ++fullest_[group * ranks_ + rank];
+    ++sums_.deferred;
+    return std::nullopt;
+  }
+  const auto older =
+      std::find_if(p.tasks.begin(), p.tasks.end(), [&](const PoolTask& t) { return t.weight == task.weight; });
+  if (older == p.tasks.end()) return actual;
+  const auto at = static_cast<std::size_t>(older - p.tasks.begin());
+  const Duration instead = p.actual[at];
+  take(group, rank, at);
+  push(p, task, actual);
+  return instead;
+}
+
+bool BubbleFiller::has_room(std::size_t group, std::size_t rank, const PoolTask& task) const {
+  const Pool& p = pool(group, rank);
+  const auto held = static_cast<std::int64_t>(p.tasks.size());
+  const std::int64_t most = options_.policy->together ? std::max(held, fullest_[group * ranks_ + rank]) : held;
+  return most < options_.pool && p.bytes + task.bytes <= options_.headroom_bytes;
+}
+
+void BubbleFiller::exchange_fill(std::size_t group) {
+  if (!options_.policy->together) return;
+  for (std::size_t first = 0; first < ranks_; first += ep_block_) {
+    std::size_t most = 0;
+    for (std::size_t r = first; r < first + ep_block_; ++r) most = std::max(most, pool(group, r).tasks.size());
+    std::fill_n(fullest_.begin() + static_cast<std::ptrdiff_t>(group * ranks_ + first), ep_block_,
+                static_cast<std::int64_t>(most));
+  }
+}
+
+void BubbleFiller::push(Pool& p, const PoolTask& task, Duration actual) {
+  p.tasks.push_back(task);
+  p.tasks.back().eligible =
+      std::none_of(p.tasks.begin(), p.tasks.end() - 1, [&](const PoolTask& t) { return t.weight == task.weight; });
+  p.actual.push_back(actual);
+  p.bytes += task.bytes;
+  sums_.pool_peak = std::max(sums_.pool_peak, static_cast<std::int64_t>(p.tasks.size()));
+  sums_.pool_peak_bytes = std::max(sums_.pool_peak_bytes, p.bytes);
+}
+
+void BubbleFiller::take(std::size_t group, std::size_t rank, std::size_t task) {
+  Pool& p = pool(group, rank);
+  TSL_CHECK(p.tasks[task].eligible); // gradients of one weight accumulate in order
+  const std::int32_t weight = p.tasks[task].weight;
+  p.bytes -= p.tasks[task].bytes;
+  p.tasks.erase(p.tasks.begin() + static_cast<std::ptrdiff_t>(task));
+  p.actual.erase(p.actual.begin() + static_cast<std::ptrdiff_t>(task));
+  const auto next = std::find_if(p.tasks.begin(), p.tasks.end(), [&](const PoolTask& t) { return t.weight == weight; });
+  if (next != p.tasks.end()) next->eligible = true;
+}
+
+void BubbleFiller::progress(std::size_t group, std::size_t rank, std::size_t task, Duration done) {
+  Pool& p = pool(group, rank);
+  p.actual[task] -= done;
+  p.tasks[task].estimate = max(Duration{0}, p.tasks[task].estimate - done);
+}
+
+std::optional<std::size_t> BubbleFiller::pick(std::size_t group, std::size_t rank, RankView view,
+                                              Duration actual_gap) const {
+  view.pool = pool(group, rank).tasks;
+  if (view.pool.empty()) return std::nullopt;
+  return options_.policy->knowing ? options_.policy->knowing(view, {actual_gap}) : options_.policy->pick(view);
+}
+
+BubbleFiller::Work BubbleFiller::at(std::size_t group, std::size_t rank, std::size_t task) const {
+  const Pool& p = pool(group, rank);
+  return {p.tasks[task], p.actual[task]};
+}
+
+void BubbleFiller::note_wait(std::size_t place, std::size_t rank, Duration whole, Duration for_others) {
+  if (waits_.empty()) return;
+  Waits& w = waits_[place * ranks_ + rank];
+  w.whole_sum += static_cast<float>(whole.ps);
+  w.for_others_sum += static_cast<float>(for_others.ps);
+  ++w.count;
+}
+
+void BubbleFiller::recall(std::size_t place, std::size_t rank, FillSlot& slot) const {
+  if (waits_.empty()) return;
+  const Waits& here = waits_[place * ranks_ + rank];
+  if (here.known) slot.average = Duration{static_cast<std::int64_t>(here.whole)};
+  if (place >= last_point_.size()) return;
+  constexpr std::size_t kAhead = 2;
+  std::optional<float> least;
+  for (std::size_t next = place + 1; next <= std::min(place + kAhead, last_point_[place]); ++next) {
+    const Waits& w = waits_[next * ranks_ + rank];
+    const float wait = w.known ? w.for_others : w.count > 0 ? w.for_others_sum / static_cast<float>(w.count) : 0.0F;
+    least = least ? std::min(*least, wait) : wait;
+  }
+  if (least) slot.later_wait = Duration{static_cast<std::int64_t>(*least)};
+}
+
+} // namespace tessella

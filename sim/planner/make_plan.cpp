@@ -1,0 +1,214 @@
+#include "sim/planner/make_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "sim/base/check.h"
+#include "sim/base/error.h"
+#include "sim/engine/parallel.h"
+#include "sim/exec/lower.h"
+#include "sim/planner/baselines.h"
+#include "sim/planner/certificate.h"
+#include "sim/planner/pair_cost.h"
+#include "sim/planner/partition_milp.h"
+#include "sim/planner/refine.h"
+#include "sim/planner/simulate.h"
+#include "sim/planner/what_if.h"
+#include "sim/schedule/replay.h"
+
+namespace tessella {
+namespace {
+
+class Planner {
+ public:
+  Planner(const Scenario& scenario, const PlanOptions& options)
+      : scenario_(scenario), options_(options), ops_(make_model_ops(scenario)), table_(scenario, ops_),
+        schedule_(schedule_of(scenario)), graph_(overlap_graph(schedule_)), memory_(scenario, schedule_, 1.0),
+        costs_(scenario, ops_, table_, graph_.paired),
+        cost_([this](const StageContent& f, const StageContent& b) { return costs_.cost(f, b); }) {
+    flight_ = ops_.p2p_latency + ops_.p2p_message / ops_.p2p_bandwidth;
+  }
+
+  PlanFile run() {
+    PlanFile plan;
+    plan.experiment = scenario_.name;
+    plan.schedule = scenario_.schedule;
+    plan.inputs = scenario_.inputs;
+    std::vector<PlanRow> rows = baselines();
+    search(rows, plan);
+    time_rows(rows);
+    refine_fastest(rows);
+    const auto best = fastest(rows);
+    if (best == rows.end()) throw InfeasiblePlan(infeasible(rows));
+    plan.best = *best;
+    rows.erase(best);
+    plan.baselines = std::move(rows);
+    const bool proven = plan.certificate.surrogate_proven;
+    plan.certificate = certify(scenario_.model, schedule_, table_, flight_, step_tail(scenario_, schedule_));
+    plan.certificate.surrogate_proven = proven;
+    plan.search.simulations = simulations_;
+    plan.search.pairs_distinct = costs_.distinct();
+    plan.search.pairs_cached = costs_.cached();
+    explain(plan);
+    return plan;
+  }
+
+ private:
+  PlanRow row(std::string name, const Partition& partition) {
+    return {std::move(name), partition, bottleneck(graph_, partition, cost_), {}, memory_.slack(partition)};
+  }
+
+  std::vector<PlanRow> baselines() {
+    std::vector<PlanRow> rows;
+    for (const NamedPartition& b : baseline_partitions(scenario_, table_, memory_))
+      rows.push_back(row(b.name, b.partition));
+    rows.push_back(row("given", scenario_.partition));
+    return rows;
+  }
+
+  // Adds the row "overlap": the smallest bottleneck edge in the neighbourhood of the serial-balanced partition.
+  void search(std::vector<PlanRow>& rows, PlanFile& plan) {
+    auto centre = std::find_if(rows.begin(), rows.end(), [](const PlanRow& r) { return r.name == "serial"; });
+    if (centre == rows.end()) centre = rows.begin();
+    PartitionProblem problem =
+        partition_problem(graph_, candidates_around(centre->partition, options_.radius), cost_, &memory_);
+    plan.search.solver = options_.reference_milp ? "cbc" : "threshold";
+    plan.search.radius = options_.radius;
+    plan.search.variables = problem.variables();
+    const auto start = std::chrono::steady_clock::now();
+    // The centre is one of the candidates; its bottleneck is a ceiling if it fits.
+    if (centre->fits()) problem = prune(problem, centre->bottleneck);
+    plan.search.variables_pruned = problem.variables();
+    const auto solution = options_.reference_milp ? solve_milp(problem) : solve_exact(problem);
+    plan.search.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (!solution) return;
+    rows.push_back(row("overlap", partition_of_choice(problem, solution->choice)));
+    plan.certificate.surrogate_proven = solution->proven();
+  }
+
+  std::vector<Duration> simulate_all(const std::vector<Partition>& partitions) {
+    std::vector<Duration> times(partitions.size());
+    parallel_for(partitions.size(), options_.threads, [&](std::size_t i) {
+      Scenario s = scenario_;
+      s.partition = partitions[i];
+      times[i] = simulate(s, {}).step_time;
+    });
+    simulations_ += static_cast<std::int64_t>(partitions.size());
+    return times;
+  }
+
+  void time_rows(std::vector<PlanRow>& rows) {
+    std::vector<Partition> distinct;
+    for (const PlanRow& r : rows)
+      if (std::find(distinct.begin(), distinct.end(), r.partition) == distinct.end()) distinct.push_back(r.partition);
+    const std::vector<Duration> times = simulate_all(distinct);
+    for (PlanRow& r : rows)
+      r.step_time =
+          times[static_cast<std::size_t>(std::find(distinct.begin(), distinct.end(), r.partition) - distinct.begin())];
+  }
+
+  // Of equals the last: our own rows come after the baselines.
+  static std::vector<PlanRow>::iterator fastest(std::vector<PlanRow>& rows) {
+    auto best = rows.end();
+    for (auto r = rows.begin(); r != rows.end(); ++r)
+      if (r->fits() && (best == rows.end() || r->step_time <= best->step_time)) best = r;
+    return best;
+  }
+
+  Duration replayed(const Partition& partition) {
+    ReplayTimes times;
+    times.comm = flight_.ps;
+    const auto n = static_cast<std::size_t>(graph_.num_stages);
+    for (const StageContent& content : partition.stages) {
+      const PieceTimes t = table_.stage(content);
+      const std::int64_t i = t.input_grad.serial().ps;
+      const std::int64_t w = t.weight_grad.serial().ps;
+      times.stages.push_back({t.forward.serial().ps, i + w, i, w});
+    }
+    if (graph_.paired) {
+      times.pairs.assign(n * n, 0);
+      for (const OverlapEdge& e : graph_.edges) {
+        const auto f = static_cast<std::size_t>(e.forward_stage);
+        const auto b = static_cast<std::size_t>(e.backward_stage);
+        times.pairs[f * n + b] = cost_(partition.stages[f], partition.stages[b]).ps;
+      }
+    }
+    return {replay(schedule_, times).makespan};
+  }
+
+  void refine_fastest(std::vector<PlanRow>& rows) {
+    const auto start = fastest(rows);
+    if (start == rows.end()) return;
+    RefineCosts costs;
+    costs.estimate = [this](const Partition& p) -> std::optional<Duration> {
+      if (memory_.slack(p).count < 0) return std::nullopt;
+      return replayed(p);
+    };
+    costs.simulate = [this](const std::vector<Partition>& all) { return simulate_all(all); };
+    const Refinement better = refine(start->partition, start->step_time, costs, options_.refine_rounds);
+    if (better.step_time >= start->step_time) return;
+    PlanRow refined = row("refined", better.partition);
+    refined.step_time = better.step_time;
+    rows.push_back(std::move(refined));
+  }
+
+  std::string infeasible(const std::vector<PlanRow>& rows) const {
+    const auto least_bad =
+        std::max_element(rows.begin(), rows.end(), [](const PlanRow& a, const PlanRow& b) { return a.free < b.free; });
+    Scenario s = scenario_;
+    s.partition = least_bad->partition;
+    return fmt::format("no partition of {} layers over {} stages fits within {} layers of the balanced one; the "
+                       "leanest of {} tried is {:.1f} GB short: {}",
+                       s.model.num_layers(), s.parallelism.num_stages(), options_.radius, rows.size(),
+                       -static_cast<double>(least_bad->free.count) / 1e9, verdict(memory_of(s, schedule_, 1.0)));
+  }
+
+  void explain(PlanFile& plan) {
+    const Partition& p = plan.best.partition;
+    for (const OverlapEdge& e : graph_.edges) {
+      const auto f = static_cast<std::size_t>(e.forward_stage);
+      const auto b = static_cast<std::size_t>(e.backward_stage);
+      if (cost_(p.stages[f], p.stages[b]) != plan.best.bottleneck) continue;
+      const PassTimes forward = table_.stage(p.stages[f]).forward;
+      const PassTimes backward = table_.stage(p.stages[b]).backward();
+      plan.limits.push_back(fmt::format(
+          "bottleneck edge: forward of stage {} beside backward of stage {} takes {:.3f} ms; serially {:.3f} ms "
+          "(compute lane {:.3f}, exchange {:.3f})",
+          f, b, plan.best.bottleneck.seconds() * 1e3, (forward.serial() + backward.serial()).seconds() * 1e3,
+          (forward.compute_lane() + backward.compute_lane()).seconds() * 1e3,
+          (forward.exchange + backward.exchange).seconds() * 1e3));
+      break;
+    }
+    plan.limits.push_back(fmt::format("memory: {:.1f} GB are free on the fullest rank at balanced load",
+                                      static_cast<double>(plan.best.free.count) / 1e9));
+    plan.limits.push_back("lower bound from: " + plan.certificate.limited_by);
+    if (options_.explain) plan.what_ifs = what_ifs(scenario_, p, options_.threads);
+  }
+
+  const Scenario& scenario_;
+  const PlanOptions& options_;
+  ModelOps ops_;
+  LayerTable table_;
+  Schedule schedule_;
+  OverlapGraph graph_;
+  StageMemory memory_;
+  PairCosts costs_;
+  EdgeCost cost_;
+  Duration flight_;
+  std::int64_t simulations_ = 0;
+};
+
+} // namespace
+
+PlanFile make_plan(const Scenario& scenario, const PlanOptions& options) {
+  if (is_uniform(scenario.profile))
+    throw InputError("plan",
+                     "profile " + scenario.profile.name +
+                         " gives every stage the same time, so there is nothing to balance; use a kernel profile");
+  if (options.reference_milp && !has_milp()) throw InputError("--solver cbc", "this build has no CBC");
+  return Planner(scenario, options).run();
+}
+
+} // namespace tessella

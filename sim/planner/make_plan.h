@@ -1,0 +1,31 @@
+// The planner: which layers each stage should hold under the scenario's schedule, with the baselines next to it and a
+// certificate. The steps, each in a file of its own:
+//
+//   overlap graph -> candidate ranges around the serial-balanced baseline -> exact smallest bottleneck edge
+//   -> simulate it and all baselines -> refine the fastest on simulated step time -> lower bound and gap
+//
+// The bottleneck edge is only a surrogate: warm-up, cool-down, memory and routing decide too, hence the refinement. The
+// plan is never slower than a baseline that fits, because those are among what it chooses from.
+#pragma once
+
+#include <cstdint>
+
+#include "sim/domain/plan_file.h"
+#include "sim/domain/scenario.h"
+
+namespace tessella {
+
+struct PlanOptions {
+  std::int32_t radius = 2;        // how far a boundary may move from the baseline, in layers
+  bool reference_milp = false;    // solve with CBC instead of the threshold search
+  std::int32_t refine_rounds = 8; // moves of one layer, each the best of several simulated
+  unsigned threads = 1;           // results do not depend on it
+  bool explain = false;           // also simulate what one more unit of each resource buys
+  bool operator==(const PlanOptions&) const = default;
+};
+
+// Throws InfeasiblePlan when no partition it looked at fits, with the rank, by how much, and what would help;
+// NotCovered when the profile lacks a cost. The scenario's profile has real kernel costs (not a uniform_stage).
+PlanFile make_plan(const Scenario& scenario, const PlanOptions& options = {});
+
+} // namespace tessella

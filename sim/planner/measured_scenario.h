@@ -1,0 +1,45 @@
+// From a row of measurements to the scenario that it ran. Nothing is fitted here and no row is treated apart: what a
+// row leaves open gets these defaults, the same for all rows.
+//
+//   gpus_per_node 8; network as in measured_cluster.h; usable column ignored
+//   mbs 1, cp 1, ep 1, vpp 1; dp = gpus / (tp * pp * cp)
+//   etp       TP for frameworks named NeMo where that grid exists (Megatron's default), else 1
+//   precision FP16 runs at the rate of BF16; FP8 is block-scaled only when the text says so
+//   partition Megatron's even split; with the embedding and the loss counted as a layer each where only that divides;
+//             else as even as possible, counted so (MTP layers count as one)
+//   schedule  1f1b, interleaved when vpp > 1; combined 1F1B when `overlap` names EP, A2A or 1F1B
+//   sharding  distributed optimizer with both of its collectives overlapped; FSDP is taken for that
+//   recompute none
+//   TP overlap for dense models of NeMo and Megatron-Bridge (their recipes set it) and where `overlap` says AsyncTP
+//   dispatcher all-to-all; "DeepEP" in any variant is DeepEP, HybridEP is HybridEP
+//   host      100 us per kernel of a MoE layer (no pass over one is shorter), half of that with CUDA graphs
+//   routing   balanced, unless the text says "natural": preset `natural`, seed 1
+#pragma once
+
+#include <string>
+#include <variant>
+
+#include "sim/domain/measured_run.h"
+#include "sim/domain/model.h"
+#include "sim/domain/profile.h"
+#include "sim/domain/scenario.h"
+
+namespace tessella {
+
+struct NotModelled {
+  std::string reason;
+};
+
+// `profile` is that of profile_gpu(run.gpu). O(stages + micro-batches) and one memory check per recompute choice.
+std::variant<Scenario, NotModelled> measured_scenario(const MeasuredRun& run, const Model& model,
+                                                      const Profile& profile);
+
+// The row shards parameters (FSDP, ZeRO-3), which we take for the distributed optimizer: the gathers of parameters
+// before every use are missing, so it must not teach factors of kernels.
+bool shards_parameters(const MeasuredRun& run);
+
+// Seconds per step that the row measured: step_s, else from tokens_s_gpu, else from tflops_per_gpu by our count of
+// model FLOPs. 0 when the row has none of them.
+double measured_step_s(const MeasuredRun& run, const Scenario& scenario);
+
+} // namespace tessella

@@ -1,0 +1,149 @@
+// Laws of the bubble filler on random programs: off changes nothing, books close, caps hold, nothing is lost, exact
+// knowledge never delays, and a policy cannot see what a rank cannot know.
+#include <doctest/doctest.h>
+
+#include <type_traits>
+
+#include "sim/exec/fill_plan.h"
+#include "sim/exec/replica.h"
+#include "sim/exec/run.h"
+#include "tests/support/random_program.h"
+
+using namespace tessella;
+using testing::HashedLoads;
+using testing::RandomProgram;
+
+namespace {
+
+FillerOptions options(const char* policy, std::int64_t pool = 8, Duration cost = {0}) {
+  FillerOptions o;
+  o.policy = find_fill_policy(policy);
+  REQUIRE(o.policy != nullptr);
+  o.pool = pool;
+  o.decision_cost = cost;
+  return o;
+}
+
+RunRecords run(const Program& program, std::uint64_t seed, const FillerOptions& filler, unsigned threads = 1,
+               std::int64_t steps = 2) {
+  HashedLoads loads(seed);
+  RunOptions o;
+  o.steps = steps;
+  o.seed = seed;
+  o.threads = threads;
+  o.filler = filler;
+  return run_program(program, &loads, false, o);
+}
+
+bool same(const RunRecords& a, const RunRecords& b) {
+  for (std::size_t s = 0; s < a.steps.size(); ++s)
+    if (a.steps[s].makespan != b.steps[s].makespan || !(a.steps[s].ledger_sum == b.steps[s].ledger_sum)) return false;
+  return a.rank_rows == b.rank_rows && a.sums.fill == b.sums.fill;
+}
+
+// All contention away, so that work is the same wherever it runs.
+Program without_contention(Program p) {
+  for (Template& t : p.templates)
+    for (Op& op : t.ops) op.beside_waiting = op.beside_moving = Pace{};
+  return p;
+}
+
+Duration work(const LedgerRow& row) {
+  return row[Share::compute] + row[Share::overlapped];
+}
+
+} // namespace
+
+TEST_CASE("Policy none is the static plan, bit by bit") {
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    const RandomProgram random(seed);
+    const RunRecords none = run(random.program, seed, options("none"));
+    CHECK(same(none, run(random.program, seed, FillerOptions{})));
+    CHECK(none.sums.fill == FillSums{});
+    // Deciding without deferring changes nothing but the cost of deciding.
+    CHECK(same(none, run(random.program, seed, options("always_keep"))));
+  }
+}
+
+TEST_CASE("Every policy: books close, caps hold, all deferred work is done") {
+  std::int64_t fills = 0;
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    CAPTURE(seed);
+    const Program program = without_contention(RandomProgram(seed).program);
+    const Duration planned = work(run(program, seed, options("none")).steps[1].ledger_sum);
+    for (const FillPolicy& policy : fill_policy_table()) {
+      CAPTURE(policy.name);
+      FillerOptions o = options("none", 3, {7});
+      o.policy = &policy;
+      // run_program checks that every rank's row adds up to the makespan, to the picosecond.
+      const RunRecords r = run(program, seed, o);
+      CHECK(work(r.steps[1].ledger_sum) == planned);
+      CHECK(r.sums.fill.pool_peak <= 3);
+      CHECK(r.sums.fill.forced <= r.sums.fill.deferred);
+      fills += r.sums.fill.fills;
+    }
+  }
+  CHECK(fills > 0);
+}
+
+TEST_CASE("A pool of bytes: memory headroom is never exceeded") {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    Program program = RandomProgram(seed).program;
+    program.held_bytes.assign(static_cast<std::size_t>(program.schedule.num_stages), 10);
+    FillerOptions o = options("greedy");
+    o.headroom_bytes = 25;
+    const RunRecords r = run(program, seed, o);
+    CHECK(r.sums.fill.pool_peak_bytes <= 25);
+    o.headroom_bytes = 9;
+    CHECK(run(program, seed, o).sums.fill.deferred == 0);
+  }
+}
+
+TEST_CASE("Results do not depend on threads, and jitter draws stay those of the plan") {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    Program program = RandomProgram(seed).program;
+    program.kernel_jitter = 0.05;
+    for (const char* policy : {"greedy", "history", "look_ahead", "clairvoyant"})
+      CHECK(same(run(program, seed, options(policy), 1, 3), run(program, seed, options(policy), 4, 3)));
+    const Program calm = without_contention(program);
+    CHECK(work(run(calm, seed, options("greedy")).steps[0].ledger_sum) ==
+          work(run(calm, seed, options("none")).steps[0].ledger_sum));
+  }
+}
+
+TEST_CASE("Fills that know the real waits never delay the backbone") {
+  for (std::uint64_t seed = 0; seed < 60; ++seed)
+    CHECK(run(RandomProgram(seed).program, seed, options("clairvoyant")).sums.fill.overrun == Duration{0});
+}
+
+TEST_CASE("With exact durations the estimates of a chain are the real waits, so greedy fills never delay") {
+  std::int64_t fills = 0;
+  for (std::uint64_t seed = 0; seed < 120; ++seed) {
+    CAPTURE(seed);
+    // One position: no messages, whose waits no rank can know exactly. Chains only: no exchange of another
+    // micro-batch depends on what the others deferred.
+    const Program program = RandomProgram(seed).program;
+    if (program.num_positions() > 1) continue;
+    const RunRecords r = run(program, seed, options("greedy"));
+    CHECK(r.sums.fill.overrun == Duration{0});
+    fills += r.sums.fill.fills;
+  }
+  CHECK(fills > 0);
+}
+
+// What a policy may see is its argument's type: only these members, all of them values or views of the rank's own
+// state. Real arrivals live in ActualWait, which only a KnowingPick receives, and every row of that kind says so.
+TEST_CASE("A policy cannot peek") {
+  static_assert(std::is_same_v<Pick, std::optional<std::size_t> (*)(const RankView&)>);
+  static_assert(!std::is_convertible_v<KnowingPick, Pick>);
+  [[maybe_unused]] const auto [now, pool, slot, tokens, self] =
+      RankView{}; // a new member must be added here, and justified
+  static_assert(std::is_same_v<decltype(pool), const std::span<const PoolTask>>);
+  static_assert(std::is_same_v<decltype(tokens), const std::span<const std::int32_t>>);
+  [[maybe_unused]] const auto [beside_exchange, estimate, average, later_wait] = slot;
+  static_assert(std::is_same_v<decltype(estimate), const Duration>);
+  for (const FillPolicy& p : fill_policy_table()) {
+    CHECK_FALSE((p.pick && p.knowing));
+    CHECK((p.knowing != nullptr) == (p.description.find("UPPER BOUND") != std::string_view::npos));
+  }
+}
