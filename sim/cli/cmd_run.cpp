@@ -4,7 +4,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <map>
 #include <memory>
 #include <thread>
 
@@ -32,7 +31,7 @@ struct RunFlags {
   std::string trace;
   std::vector<std::int32_t> trace_ranks;
   std::vector<std::int32_t> trace_steps = {0};
-  double precision = 0.0;
+  std::string precision;
   bool capacity = false;
   bool regret = false;
   bool timeline = false;
@@ -57,6 +56,21 @@ TraceRequest trace_request(const RunFlags& flags, const Scenario& scenario) {
   std::sort(request.ranks.begin(), request.ranks.end());
   request.steps = flags.trace_steps;
   return request;
+}
+
+// "0.5%" or "0.005".
+double fraction_of(const std::string& text) {
+  std::size_t used = 0;
+  double value = 0.0;
+  try {
+    value = std::stod(text, &used);
+  } catch (const std::exception&) {
+    used = std::string::npos;
+  }
+  const bool percent = used != std::string::npos && text.substr(used) == "%";
+  if (used == std::string::npos || (!percent && used != text.size()) || !(value > 0.0) || value > 100.0)
+    throw InputError("--precision", fmt::format("'{}' is no precision; write 0.5% or 0.005", text));
+  return percent ? value / 100.0 : value;
 }
 
 // "-" is standard output, where then nothing else goes.
@@ -97,8 +111,7 @@ int run(const RunFlags& flags) {
   options.fold_identical_replicas = !flags.no_fold;
   options.trace = trace_request(flags, scenario);
   options.stop = &interrupt_flag();
-  if (flags.precision < 0.0) throw InputError("--precision", "must be above 0, e.g. 0.5%");
-  if (flags.precision > 0.0) options.enough = enough_at(flags.precision);
+  if (!flags.precision.empty()) options.enough = enough_at(fraction_of(flags.precision));
   options.progress = [progress](std::int64_t done, std::int64_t total) { progress->update(done, total); };
   RunResult result = simulate(scenario, options);
   if (!flags.trace.empty()) {
@@ -133,7 +146,7 @@ void add_run(CLI::App& app, int& code) {
   command
       ->add_option("--precision", flags->precision,
                    "end early once the mean step time is known this well (95 %), e.g. 0.5%")
-      ->transform(CLI::AsNumberWithUnit(std::map<std::string, double>{{"%", 0.01}}));
+      ->type_name("0.5%");
   command->add_option("--threads", flags->threads, "threads; results do not depend on it")
       ->check(CLI::Range(1U, 1024U))
       ->capture_default_str();

@@ -53,9 +53,10 @@ struct RankView {
   std::span<const std::int32_t> tokens; // received by each rank of its EP group, of the micro-batch at hand
   std::size_t self = 0;                 // the rank's place in `tokens`
 
-  // How long a task should take if started now.
+  // How long a task should take if started now, at the slower of the two paces beside an exchange.
   Duration span(const PoolTask& task) const {
-    return slot.beside_exchange ? task.beside_exchange.span_for(task.estimate) : task.estimate;
+    if (!slot.beside_exchange) return task.estimate;
+    return max(task.beside_waiting.span_for(task.estimate), task.beside_exchange.span_for(task.estimate));
   }
 };
 
