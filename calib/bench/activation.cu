@@ -104,8 +104,8 @@ std::unique_ptr<OpCase> activation_gpu_case(const GpuContext& gpu, const OpShape
     }
   };
   op.sample = [&gpu, rows, cols, back](ActivationState& s, const SampleBuffer& b) {
-    swiglu_samples<<<kSampleBlocks, kSampleThreads, 0, gpu.stream().get()>>>(
-        s.in.get(), s.dout.get(), s.out.get(), rows, cols, back, b.got(), b.expected());
+    swiglu_samples<<<kSampleBlocks, kSampleThreads, 0, gpu.stream().get()>>>(s.in.get(), s.dout.get(), s.out.get(),
+                                                                             rows, cols, back, b.got(), b.expected());
     CALIB_LAUNCHED(swiglu_samples);
   };
   return gpu_case_of(gpu, std::move(op));

@@ -72,8 +72,8 @@ std::unique_ptr<OpCase> cast_case(const GpuContext& gpu, const OpShape& shape) {
     CALIB_LAUNCHED(cast_kernel);
   };
   op.sample = [&gpu, total](CastState& s, const SampleBuffer& b) {
-    cast_samples<<<kSampleBlocks, kSampleThreads, 0, gpu.stream().get()>>>(s.in.get(), s.out.get(), s.scales.as<float>(),
-                                                                           total, b.got(), b.expected());
+    cast_samples<<<kSampleBlocks, kSampleThreads, 0, gpu.stream().get()>>>(
+        s.in.get(), s.out.get(), s.scales.as<float>(), total, b.got(), b.expected());
     CALIB_LAUNCHED(cast_samples);
   };
   return gpu_case_of(gpu, std::move(op));

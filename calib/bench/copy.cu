@@ -31,8 +31,7 @@ __global__ void add_kernel(const Eight* a, const Eight* b, Eight* out, std::int6
 
 // Pair i of a head turns by position * 10000^(-2i/dim).
 __device__ double rope_angle(std::int64_t position, std::int64_t pair, std::int64_t dim) {
-  return static_cast<double>(position) *
-         pow(10'000.0, -2.0 * static_cast<double>(pair) / static_cast<double>(dim));
+  return static_cast<double>(position) * pow(10'000.0, -2.0 * static_cast<double>(pair) / static_cast<double>(dim));
 }
 
 __global__ void rope_table(float2* table, std::int64_t seq, std::int64_t dim) {
@@ -161,8 +160,7 @@ std::unique_ptr<OpCase> memcpy_case(const GpuContext& gpu, const OpShape& shape)
     return s;
   };
   op.run = [&gpu](CopyState& s) {
-    CALIB_CUDA(
-        cudaMemcpyAsync(s.out.get(), s.a.get(), s.a.bytes(), cudaMemcpyDeviceToDevice, gpu.stream().get()));
+    CALIB_CUDA(cudaMemcpyAsync(s.out.get(), s.a.get(), s.a.bytes(), cudaMemcpyDeviceToDevice, gpu.stream().get()));
   };
   op.sample = [&gpu, bytes](CopyState& s, const SampleBuffer& b) {
     add_samples<<<kSampleBlocks, kSampleThreads, 0, gpu.stream().get()>>>(

@@ -105,8 +105,8 @@ LtGemm::LtGemm(const GpuContext& gpu, const GemmSpec& s) : gpu_(&gpu), spec_(s) 
   const std::size_t workspace = gpu.workspace_bytes();
   cublasLtMatmulHeuristicResult_t found{};
   int count = 0;
-  cublasStatus_t status = cublasLtMatmulPreferenceSetAttribute(
-      preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace, sizeof workspace);
+  cublasStatus_t status = cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                                               &workspace, sizeof workspace);
   if (status == CUBLAS_STATUS_SUCCESS)
     status = cublasLtMatmulAlgoGetHeuristic(gpu.blas(), operation_, a_, b_, d_, d_, preference, 1, &found, &count);
   CALIB_CUDA_NOEXCEPT(cublasLtMatmulPreferenceDestroy(preference));

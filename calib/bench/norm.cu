@@ -118,12 +118,12 @@ void forward(const GpuContext& gpu, const NormState& s, int rows, int vectors) {
 
 void backward(const GpuContext& gpu, const NormState& s, int rows, int vectors) {
   const std::size_t shared = static_cast<std::size_t>(vectors) * (2 * sizeof(Eight) + 8 * sizeof(float));
-  CALIB_CUDA(cudaFuncSetAttribute(norm_backward, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                  static_cast<int>(shared)));
+  CALIB_CUDA(
+      cudaFuncSetAttribute(norm_backward, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)));
   const unsigned blocks = blocks_for(rows, 1, 2 * gpu.sms());
-  norm_backward<<<blocks, kThreads, shared, gpu.stream().get()>>>(
-      s.x.as<Eight>(), s.dy.as<Eight>(), s.gain.as<float>(), s.inverse.as<float>(), s.out.as<Eight>(),
-      s.dgain.as<float>(), vectors, rows);
+  norm_backward<<<blocks, kThreads, shared, gpu.stream().get()>>>(s.x.as<Eight>(), s.dy.as<Eight>(), s.gain.as<float>(),
+                                                                  s.inverse.as<float>(), s.out.as<Eight>(),
+                                                                  s.dgain.as<float>(), vectors, rows);
   CALIB_LAUNCHED(norm_backward);
 }
 

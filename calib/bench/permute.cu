@@ -167,10 +167,9 @@ void run_kernel(const GpuContext& gpu, Kind kind, const Extent& x, const Permute
                                                       s.tokens.as<Eight>(), x.topk, x.vectors());
     break;
   case Kind::unpermute_backward:
-    unpermute_backward_kernel<<<rows, kThreads, 0, stream>>>(s.tokens.as<Eight>(), s.rows.as<Eight>(),
-                                                             s.source.as<int>(), s.weights.as<float>(),
-                                                             s.out.as<Eight>(), s.dots.as<float>(), x.topk,
-                                                             x.vectors());
+    unpermute_backward_kernel<<<rows, kThreads, 0, stream>>>(
+        s.tokens.as<Eight>(), s.rows.as<Eight>(), s.source.as<int>(), s.weights.as<float>(), s.out.as<Eight>(),
+        s.dots.as<float>(), x.topk, x.vectors());
     break;
   }
   CALIB_LAUNCHED(permute);

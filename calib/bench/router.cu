@@ -128,8 +128,8 @@ std::unique_ptr<OpCase> router_gpu_case(const GpuContext& gpu, const OpShape& sh
   op.work.bytes = 4.0 * static_cast<double>(all);
   op.work.footprint = 4 * all + 12 * slots;
   const auto forward = [&gpu, n, experts, topk](RouterState& s) {
-    topk_kernel<<<blocks_for(n, kWarps), 32 * kWarps, 0, gpu.stream().get()>>>(
-        s.logits.as<float>(), s.chosen.as<int>(), s.weights.as<float>(), n, experts, topk);
+    topk_kernel<<<blocks_for(n, kWarps), 32 * kWarps, 0, gpu.stream().get()>>>(s.logits.as<float>(), s.chosen.as<int>(),
+                                                                               s.weights.as<float>(), n, experts, topk);
     CALIB_LAUNCHED(topk_kernel);
   };
   op.make = [&gpu, slots, all, back, forward](std::uint64_t seed) {
@@ -156,9 +156,8 @@ std::unique_ptr<OpCase> router_gpu_case(const GpuContext& gpu, const OpShape& sh
           s.chosen.as<int>(), s.weights.as<float>(), s.dweights.as<float>(), s.dlogits.as<float>(), n, experts, topk,
           b.got(), b.expected());
     else
-      topk_samples<<<kSampleBlocks, kSampleThreads, 0, gpu.stream().get()>>>(s.logits.as<float>(), s.chosen.as<int>(),
-                                                                             s.weights.as<float>(), n, experts, topk,
-                                                                             b.got(), b.expected());
+      topk_samples<<<kSampleBlocks, kSampleThreads, 0, gpu.stream().get()>>>(
+          s.logits.as<float>(), s.chosen.as<int>(), s.weights.as<float>(), n, experts, topk, b.got(), b.expected());
     CALIB_LAUNCHED(router_samples);
   };
   return gpu_case_of(gpu, std::move(op));

@@ -108,11 +108,12 @@ void add_words(MegatronArgs& args, const std::string& file_name, const std::vect
     } else if (const std::size_t equals = word.find('=');
                equals != std::string::npos && is_name(word.substr(0, equals))) {
       const std::string name = word.substr(0, equals);
-      // VAR=${VAR:-default} keeps a value that is known already.
-      if (!word.substr(equals + 1).starts_with("${" + name) || !args.variables.contains(name))
-        args.variables[name] = word.substr(equals + 1);
-      if (holds_flags(args.variables[name])) add_words(args, file_name, words_of(file_name, args.variables[name]));
       values = nullptr;
+      // VAR=${VAR:-default} keeps a value that is known already.
+      if (word.substr(equals + 1).starts_with("${" + name) && args.variables.contains(name)) continue;
+      args.variables[name] = word.substr(equals + 1);
+      // A value is shorter than the word it came in, so this ends.
+      if (holds_flags(args.variables[name])) add_words(args, file_name, words_of(file_name, args.variables[name]));
     } else if (word == ";") {
       values = nullptr;
     } else if (values) {

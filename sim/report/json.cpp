@@ -37,8 +37,9 @@ Json memory_json(const MemoryReport& m) {
 }
 
 Json filler_json(const Scenario& s, const FillSums& f) {
-  return {{"policy", s.bubble_filler.policy}, {"fills", f.fills},         {"deferred", f.deferred},
-          {"forced", f.forced},               {"pool_peak", f.pool_peak}, {"pool_peak_bytes", f.pool_peak_bytes}};
+  return {{"policy", s.bubble_filler.policy}, {"fills", f.fills},
+          {"deferred", f.deferred},           {"forced", f.forced},
+          {"pool_peak", f.pool_peak},         {"pool_peak_bytes", f.pool_peak_bytes}};
 }
 
 Json provenance_json(const ProvenanceShares& shares) {

@@ -136,8 +136,9 @@ TEST_CASE("With exact durations the estimates of a chain are the real waits, so 
 TEST_CASE("A policy cannot peek") {
   static_assert(std::is_same_v<Pick, std::optional<std::size_t> (*)(const RankView&)>);
   static_assert(!std::is_convertible_v<KnowingPick, Pick>);
-  const auto [now, pool, slot, tokens, self] = RankView{}; // a new member must be added here, and justified
-  const auto [beside_exchange, estimate, average, later_wait] = slot;
+  [[maybe_unused]] const auto [now, pool, slot, tokens, self] =
+      RankView{}; // a new member must be added here, and justified
+  [[maybe_unused]] const auto [beside_exchange, estimate, average, later_wait] = slot;
   // Nobody told: nothing to see.
   CHECK((pool.empty() && tokens.empty() && self == 0 && now == Time{}));
   CHECK((!beside_exchange && estimate == Duration{} && !average && later_wait == Duration{}));

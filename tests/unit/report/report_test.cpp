@@ -192,7 +192,8 @@ TEST_CASE("Several steps show their spread; an interrupted run says so") {
   r.step_times = {r.step_time, r.step_time};
   r.partial = true;
   const std::string text = headline_text(s, r);
-  CHECK(contains(text, "p05 15.00 ms, p95 15.00 ms, 2 steps"));
+  CHECK(contains(text, "+- "));
+  CHECK(contains(text, "p05 15.00 ms"));
   CHECK(contains(text, "PARTIAL: interrupted after 2 of 5 steps"));
 }
 
