@@ -113,7 +113,7 @@ Duration OrderBound::compute_bound(const SearchState& state, const std::array<Su
   return work + Duration{static_cast<std::int64_t>(std::max(0.0, cost - kSlack))};
 }
 
-Duration OrderBound::ep_bound(const SearchState& state, const std::array<Suffix, 2>& halves) const {
+Duration OrderBound::ep_bound(const std::array<Suffix, 2>& halves) const {
   std::optional<Duration> head;
   std::optional<Duration> tail;
   for (std::size_t half = 0; half < 2; ++half) {
@@ -122,7 +122,6 @@ Duration OrderBound::ep_bound(const SearchState& state, const std::array<Suffix,
     tail = tail ? min(*tail, after_last_ep_[half]) : after_last_ep_[half];
   }
   if (!head) return {};
-  if (state.holder[1] != kNobody) head = Duration{};
   return *head + halves[0].ep + halves[1].ep + *tail;
 }
 
@@ -141,7 +140,7 @@ Duration OrderBound::rest(const SearchState& state) const {
   const std::array<Suffix, 2> halves{here(state, 0), here(state, 1)};
   Duration bound = max(halves[0].tail, halves[1].tail);
   bound = max(bound, compute_bound(state, halves));
-  bound = max(bound, ep_bound(state, halves));
+  bound = max(bound, ep_bound(halves));
   return max(bound, chains_bound(state));
 }
 

@@ -49,7 +49,7 @@ class OrderBound {
   Suffix here(const SearchState& state, std::size_t half) const;
   Duration left_of_running(const SearchState& state, std::size_t lane) const;
   Duration compute_bound(const SearchState& state, const std::array<Suffix, 2>& halves) const;
-  Duration ep_bound(const SearchState& state, const std::array<Suffix, 2>& halves) const;
+  Duration ep_bound(const std::array<Suffix, 2>& halves) const;
   Duration chains_bound(const SearchState& state) const;
 
   const PairProblem& problem_;
