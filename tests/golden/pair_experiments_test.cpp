@@ -19,8 +19,8 @@
 #include <vector>
 
 #include "sim/config/load.h"
-#include "sim/planner/overlap_study.h"
-#include "sim/planner/pair_candidates.h"
+#include "sim/planner/overlap/overlap_study.h"
+#include "sim/planner/overlap/pair_candidates.h"
 #include "sim/planner/simulate.h"
 #include "tests/support/dsv3_pair.h"
 
