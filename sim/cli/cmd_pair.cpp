@@ -15,8 +15,8 @@
 #include "sim/cli/experiment.h"
 #include "sim/cost/layer_ops.h"
 #include "sim/exec/pair_order.h"
-#include "sim/planner/overlap_study.h"
-#include "sim/planner/pair_candidates.h"
+#include "sim/planner/overlap/overlap_study.h"
+#include "sim/planner/overlap/pair_candidates.h"
 #include "sim/planner/simulate.h"
 #include "sim/report/format.h"
 #include "sim/report/pair_text.h"
@@ -180,15 +180,15 @@ int pairs(const PairsFlags& flags) {
   const OverlapStudy study = study_overlap(chunks, candidates, {flags.nodes, std::nullopt});
   fmt::print("{} distinct pairs (boundaries move by up to {} layers), {}\n", candidates.size(), flags.radius,
              chunks.topology_class());
-  fmt::print("exact: {} proven ({}), {:.2f} s in all, slowest {:.1f} ms\n", study.proven,
+  fmt::print("exact: {} proven ({}), {:.2f} s of CPU time in all, slowest {:.1f} ms\n", study.proven,
              format_percent(static_cast<double>(study.proven) / static_cast<double>(candidates.size())),
-             study.exact_seconds, 1e3 * study.slowest_seconds);
+             study.exact_cpu_seconds, 1e3 * study.slowest_cpu_seconds);
   const auto [least, most] = std::minmax_element(study.gains.begin(), study.gains.end());
   fmt::print("overlap gain of the exact order: {} to {}\n", format_percent(*least), format_percent(*most));
-  fmt::print("\n{:<12} {:>9} {:>9} {:>9} {:>9} {:>9}\n", "gap", "mean", "median", "p95", "max", "seconds");
+  fmt::print("\n{:<12} {:>9} {:>9} {:>9} {:>9} {:>9}\n", "gap", "mean", "median", "p95", "max", "CPU s");
   for (const MethodGaps& m : study.methods)
     fmt::print("{:<12} {:>8.3f}% {:>8.3f}% {:>8.3f}% {:>8.3f}% {:>9.3f}\n", name(m.method), 100 * m.mean(),
-               100 * m.quantile(0.5), 100 * m.quantile(0.95), 100 * m.quantile(1.0), m.seconds);
+               100 * m.quantile(0.5), 100 * m.quantile(0.95), 100 * m.quantile(1.0), m.cpu_seconds);
   for (const MethodGaps& m : study.methods) {
     fmt::print("\n{}\n", name(m.method));
     print_distribution(m);

@@ -12,7 +12,7 @@
 #include "sim/cli/exit_code.h"
 #include "sim/cli/experiment.h"
 #include "sim/cli/progress.h"
-#include "sim/planner/search.h"
+#include "sim/planner/search/search.h"
 #include "sim/report/search_text.h"
 
 namespace tessella {

@@ -19,9 +19,9 @@
 #include "sim/config/load.h"
 #include "sim/config/validation_csv.h"
 #include "sim/engine/parallel.h"
-#include "sim/planner/calibrate.h"
-#include "sim/planner/measured_cluster.h"
-#include "sim/planner/validate.h"
+#include "sim/planner/validate/calibrate.h"
+#include "sim/planner/validate/measured_cluster.h"
+#include "sim/planner/validate/validate.h"
 #include "sim/report/validation.h"
 
 namespace tessella {

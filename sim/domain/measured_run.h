@@ -1,5 +1,5 @@
 // One training run that somebody measured, as a row of a validation CSV states it: facts only, nothing filled in. What
-// a row leaves open stays empty; sim/planner/measured_scenario.h holds the one set of defaults for all rows.
+// a row leaves open stays empty; sim/planner/validate/measured_scenario.h holds the one set of defaults for all rows.
 #pragma once
 
 #include <cstdint>

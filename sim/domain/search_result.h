@@ -1,5 +1,5 @@
 // What a configuration search found: plans in order of simulated step time, and how many were looked at. Made by
-// sim/planner/search.h, rendered by sim/report/search_text.h.
+// sim/planner/search/search.h, rendered by sim/report/search_text.h.
 #pragma once
 
 #include <cstdint>

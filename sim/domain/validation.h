@@ -1,5 +1,5 @@
-// What a comparison with measured runs found out: plain values, made by sim/planner/validate.h, rendered by sim/report.
-// Errors are signed fractions, predicted / measured - 1; "abs" figures are of their absolute values.
+// What a comparison with measured runs found out: plain values, made by sim/planner/validate/validate.h, rendered by
+// sim/report. Errors are signed fractions, predicted / measured - 1; "abs" figures are of their absolute values.
 #pragma once
 
 #include <cstdint>

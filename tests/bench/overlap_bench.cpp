@@ -2,7 +2,7 @@
 #include <benchmark/benchmark.h>
 
 #include "sim/config/load.h"
-#include "sim/planner/pair_candidates.h"
+#include "sim/planner/overlap/pair_candidates.h"
 #include "sim/planner/simulate.h"
 
 using namespace tessella;

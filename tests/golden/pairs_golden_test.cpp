@@ -1,7 +1,7 @@
 // What a pair looks like in a terminal: DeepSeek-V3's, in the order it ships, and two forwards.
 #include <doctest/doctest.h>
 
-#include "sim/planner/overlap.h"
+#include "sim/planner/overlap/overlap.h"
 #include "sim/report/pair_text.h"
 #include "tests/support/dsv3_pair.h"
 #include "tests/support/golden.h"

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/planner/overlap.h"
-#include "sim/planner/overlap_chains.h"
+#include "sim/planner/overlap/overlap.h"
+#include "sim/planner/overlap/overlap_chains.h"
 #include "tests/support/dsv3_pair.h"
 #include "tests/support/pairs.h"
 

@@ -4,7 +4,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "sim/planner/partition_dp.h"
+#include "sim/planner/partition/partition_dp.h"
 
 using namespace tessella;
 using nlohmann::json;

@@ -4,7 +4,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "sim/planner/expert_placement.h"
+#include "sim/planner/search/expert_placement.h"
 
 using namespace tessella;
 using nlohmann::json;

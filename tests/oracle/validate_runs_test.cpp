@@ -9,9 +9,9 @@
 
 #include "sim/config/load.h"
 #include "sim/config/validation_csv.h"
-#include "sim/planner/calibrate.h"
-#include "sim/planner/measured_cluster.h"
-#include "sim/planner/validate.h"
+#include "sim/planner/validate/calibrate.h"
+#include "sim/planner/validate/measured_cluster.h"
+#include "sim/planner/validate/validate.h"
 
 using namespace tessella;
 

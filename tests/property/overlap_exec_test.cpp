@@ -9,7 +9,7 @@
 #include "sim/exec/owners.h"
 #include "sim/exec/pair_order.h"
 #include "sim/exec/replica.h"
-#include "sim/planner/overlap.h"
+#include "sim/planner/overlap/overlap.h"
 #include "tests/support/pairs.h"
 
 using namespace tessella;

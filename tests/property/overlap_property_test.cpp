@@ -5,8 +5,8 @@
 #include <string>
 
 #include "sim/exec/pair_order.h"
-#include "sim/planner/overlap.h"
-#include "sim/planner/overlap_chains.h"
+#include "sim/planner/overlap/overlap.h"
+#include "sim/planner/overlap/overlap_chains.h"
 #include "tests/support/pairs.h"
 
 using namespace tessella;

@@ -5,9 +5,9 @@
 
 #include "sim/base/rng.h"
 #include "sim/domain/layout.h"
-#include "sim/planner/overlap_graph.h"
-#include "sim/planner/partition_exact.h"
-#include "sim/planner/partition_milp.h"
+#include "sim/planner/overlap/overlap_graph.h"
+#include "sim/planner/partition/partition_exact.h"
+#include "sim/planner/partition/partition_milp.h"
 #include "sim/schedule/table.h"
 
 using namespace tessella;

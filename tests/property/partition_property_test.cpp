@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "sim/base/rng.h"
-#include "sim/planner/partition_dp.h"
+#include "sim/planner/partition/partition_dp.h"
 
 using namespace tessella;
 

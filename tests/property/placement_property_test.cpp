@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "sim/base/rng.h"
-#include "sim/planner/expert_placement.h"
+#include "sim/planner/search/expert_placement.h"
 
 using namespace tessella;
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "sim/base/rng.h"
-#include "sim/planner/overlap_timeline.h"
+#include "sim/planner/overlap/overlap_timeline.h"
 
 namespace tessella::testing {
 

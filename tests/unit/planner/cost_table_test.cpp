@@ -11,7 +11,7 @@
 #include "sim/exec/lower.h"
 #include "sim/exec/replica.h"
 #include "sim/exec/routed_loads.h"
-#include "sim/planner/pair_candidates.h"
+#include "sim/planner/overlap/pair_candidates.h"
 #include "sim/planner/simulate.h"
 
 using namespace tessella;

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "sim/planner/overlap.h"
-#include "sim/planner/overlap_list.h"
+#include "sim/planner/overlap/overlap.h"
+#include "sim/planner/overlap/overlap_list.h"
 #include "tests/support/pairs.h"
 
 using namespace tessella;

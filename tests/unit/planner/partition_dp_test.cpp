@@ -4,7 +4,7 @@
 #include <chrono>
 
 #include "sim/base/rng.h"
-#include "sim/planner/partition_dp.h"
+#include "sim/planner/partition/partition_dp.h"
 
 using namespace tessella;
 

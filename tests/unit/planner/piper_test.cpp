@@ -1,7 +1,7 @@
 // Piper's formulas with small numbers that a pencil can check.
 #include <doctest/doctest.h>
 
-#include "sim/planner/piper.h"
+#include "sim/planner/search/piper.h"
 
 using namespace tessella;
 

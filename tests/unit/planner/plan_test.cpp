@@ -6,13 +6,13 @@
 #include "sim/base/error.h"
 #include "sim/config/load.h"
 #include "sim/config/plan_yaml.h"
-#include "sim/planner/certificate.h"
 #include "sim/planner/make_plan.h"
-#include "sim/planner/overlap_graph.h"
-#include "sim/planner/partition_milp.h"
-#include "sim/planner/search.h"
+#include "sim/planner/overlap/overlap_graph.h"
+#include "sim/planner/partition/certificate.h"
+#include "sim/planner/partition/partition_milp.h"
+#include "sim/planner/partition/stage_memory.h"
+#include "sim/planner/search/search.h"
 #include "sim/planner/simulate.h"
-#include "sim/planner/stage_memory.h"
 
 using namespace tessella;
 

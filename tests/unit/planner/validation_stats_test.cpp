@@ -3,11 +3,11 @@
 #include <cmath>
 #include <vector>
 
-#include "sim/planner/factor_fit.h"
-#include "sim/planner/measured_cluster.h"
-#include "sim/planner/measured_scenario.h"
-#include "sim/planner/validation_interval.h"
-#include "sim/planner/validation_stats.h"
+#include "sim/planner/validate/factor_fit.h"
+#include "sim/planner/validate/measured_cluster.h"
+#include "sim/planner/validate/measured_scenario.h"
+#include "sim/planner/validate/validation_interval.h"
+#include "sim/planner/validate/validation_stats.h"
 
 using namespace tessella;
 

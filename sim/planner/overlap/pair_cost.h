@@ -1,0 +1,35 @@
+// What an edge of the overlap graph costs: of a schedule that pairs, the post-overlap cost of the two chunks in the
+// order that the simulator runs (Megatron's; sim/planner/overlap/cost_table.h); of one that does not, the serial sum.
+#pragma once
+
+#include <cstdint>
+
+#include "sim/cost/layer_ops.h"
+#include "sim/domain/plan.h"
+#include "sim/domain/scenario.h"
+#include "sim/planner/overlap/cost_table.h"
+#include "sim/planner/overlap/pair_chunks.h"
+#include "sim/planner/partition/layer_table.h"
+
+namespace tessella {
+
+// The scenario and the table must outlive it. Chunks with the same layer kinds are priced once. Not for several threads
+// at once.
+class PairCosts {
+ public:
+  PairCosts(const Scenario& scenario, const ModelOps& ops, const LayerTable& table, bool paired);
+
+  Duration cost(const StageContent& forward, const StageContent& backward);
+  std::int64_t distinct() const { return static_cast<std::int64_t>(pairs_.size()); } // pairs that were priced
+  std::int64_t cached() const { return lookups_ - distinct(); }                      // look-ups that priced nothing
+
+ private:
+  const Scenario& scenario_;
+  const LayerTable& table_;
+  bool paired_;
+  ChunkLibrary chunks_;
+  PairCostTable pairs_;
+  std::int64_t lookups_ = 0; // of pairs
+};
+
+} // namespace tessella

@@ -1,0 +1,176 @@
+#include "sim/planner/partition/certificate.h"
+
+#include <algorithm>
+#include <array>
+
+#include "sim/exec/positions.h"
+#include "sim/planner/partition/partition_dp.h"
+
+namespace tessella {
+namespace {
+
+enum class Lane { compute, exchange };
+
+// Slots of one stage that run an action alone or in a pair, by kind.
+struct SlotCounts {
+  std::array<std::int64_t, 4> alone{};
+  std::array<std::int64_t, 4> paired{};
+};
+
+// A schedule as the bounds see it.
+struct Shape {
+  std::vector<SlotCounts> counts;   // [stage], over all ranks
+  std::vector<std::int32_t> lowest; // [rank] lowest stage it holds
+  bool one_stage_per_rank = true;   // stage s on rank s and nowhere else
+  bool backward_whole = true;       // B in one piece and alone: gradients leave after the weight gradient
+  std::int32_t hops = 0;            // stage boundaries between different ranks
+};
+
+Shape shape_of(const Schedule& s) {
+  Shape shape;
+  shape.counts.resize(static_cast<std::size_t>(s.num_stages));
+  for (const auto& slots : s.ranks)
+    for (const Slot& slot : slots) {
+      const auto note = [&](const Action& a) {
+        if (s.is_shadow(a.micro_batch)) return;
+        SlotCounts& c = shape.counts[static_cast<std::size_t>(a.stage.value)];
+        ++(slot.second ? c.paired : c.alone)[static_cast<std::size_t>(a.kind)];
+        if (slot.second || a.kind == ActionKind::I) shape.backward_whole = false;
+      };
+      note(slot.first);
+      if (slot.second) note(*slot.second);
+    }
+  shape.lowest.assign(static_cast<std::size_t>(s.num_ranks), s.num_stages);
+  for (std::int32_t stage = 0; stage < s.num_stages; ++stage) {
+    const auto& ranks = s.stage_ranks[static_cast<std::size_t>(stage)];
+    for (const PpRank r : ranks) {
+      auto& low = shape.lowest[static_cast<std::size_t>(r.value)];
+      low = std::min(low, stage);
+    }
+    if (ranks.size() != 1 || ranks[0].value != stage) shape.one_stage_per_rank = false;
+    if (stage > 0 && s.stage_ranks[static_cast<std::size_t>(stage - 1)] != ranks) ++shape.hops;
+  }
+  return shape;
+}
+
+// What the slots of a stage charge to one lane if the stage holds this piece.
+Duration charge(const PieceTimes& piece, const SlotCounts& n, Lane lane) {
+  Duration sum;
+  const std::array<PassTimes, 4> pass = {piece.forward, piece.backward(), piece.input_grad, piece.weight_grad};
+  for (std::size_t kind = 0; kind < 4; ++kind) {
+    sum += pass[kind].serial() * n.alone[kind];
+    sum += (lane == Lane::compute ? pass[kind].compute_lane() : pass[kind].exchange) * n.paired[kind];
+  }
+  return sum;
+}
+
+Duration round_trip(const PieceTimes& piece, const Shape& shape) {
+  return piece.forward.serial() + (shape.backward_whole ? piece.backward() : piece.input_grad).serial();
+}
+
+PieceTimes fixed_tail(const Model& model, const LayerTable& table) {
+  PieceTimes sum = table.head();
+  for (std::int64_t i = 0; i < model.mtp_num_layers; ++i) sum += table.mtp();
+  return sum;
+}
+
+Duration exact_work(const Model& model, const Shape& shape, const LayerTable& table, Duration flight, Lane lane) {
+  const auto stages = static_cast<std::int32_t>(shape.counts.size());
+  const PieceTimes tail = fixed_tail(model, table);
+  const auto cost = [&](std::int32_t s, std::int32_t first, std::int32_t end) -> std::optional<Duration> {
+    PieceTimes own = table.layers(first, end);
+    PieceTimes before = table.layers(0, first);
+    if (s == 0)
+      own += table.embedding();
+    else
+      before += table.embedding();
+    if (s + 1 == stages) own += tail;
+    return charge(own, shape.counts[static_cast<std::size_t>(s)], lane) + round_trip(before, shape) + flight * (2 * s);
+  };
+  return min_max_intervals(table.num_layers(), stages, cost, true)->bottleneck;
+}
+
+Duration mean_work(const Model& model, const Shape& shape, const LayerTable& table, Duration flight, Lane lane) {
+  const auto ranks = static_cast<std::int64_t>(shape.lowest.size());
+  Duration sum = charge(table.embedding(), shape.counts.front(), lane) +
+                 charge(fixed_tail(model, table), shape.counts.back(), lane);
+  for (std::int32_t l = 0; l < table.num_layers(); ++l) {
+    Duration least = Duration::max();
+    for (const SlotCounts& n : shape.counts) least = min(least, charge(table.layer(l), n, lane));
+    sum += least;
+  }
+  // Heads and tails: the stages below may hold no layer, but the first holds the embedding.
+  for (const std::int32_t low : shape.lowest)
+    if (low > 0) sum += round_trip(table.embedding(), shape) + flight * (2 * low);
+  return {sum.ps / ranks};
+}
+
+// What covering `exchange` with the least slowed kernels of m micro-batches adds to the compute lane; exchange that no
+// kernel is left to cover runs beside an idle lane.
+double covering_cost(const LayerTable& table, std::int64_t micro_batches, double exchange) {
+  double added = 0.0;
+  for (const SlowedWork& w : table.slowed_work()) {
+    const double covers = static_cast<double>(w.work.ps) * w.factor * static_cast<double>(micro_batches);
+    const double used = std::min(exchange, covers);
+    added += used * (1.0 - 1.0 / w.factor);
+    exchange -= used;
+  }
+  return added + exchange;
+}
+
+Duration contended_work(const Model& model, const Schedule& schedule, const Shape& shape, const LayerTable& table,
+                        Duration flight) {
+  double exchange = 0.0;
+  for (std::int32_t l = 0; l < table.num_layers(); ++l) {
+    const PieceTimes layer = table.layer(l);
+    Duration least = Duration::max();
+    for (SlotCounts n : shape.counts) {
+      n.alone = {};
+      least = min(least, charge(layer, n, Lane::exchange));
+    }
+    exchange += static_cast<double>(least.ps);
+  }
+  const double added = covering_cost(table, schedule.num_micro_batches, exchange);
+  const auto ranks = static_cast<double>(shape.lowest.size());
+  return mean_work(model, shape, table, flight, Lane::compute) + Duration{static_cast<std::int64_t>(added / ranks)};
+}
+
+} // namespace
+
+StepTail step_tail(const Scenario& scenario, const Schedule& schedule) {
+  Program program = bare_program(scenario, schedule);
+  cost_positions(scenario, program);
+  StepTail tail{program.norm_sync, {}};
+  for (const Position& p : program.positions) tail.optimizer += p.optimizer;
+  tail.optimizer.ps /= static_cast<std::int64_t>(program.positions.size());
+  return tail;
+}
+
+PlanCertificate certify(const Model& model, const Schedule& schedule, const LayerTable& table, Duration p2p_flight,
+                        const StepTail& tail) {
+  const Shape shape = shape_of(schedule);
+  const auto work = [&](Lane lane) {
+    return shape.one_stage_per_rank ? exact_work(model, shape, table, p2p_flight, lane)
+                                    : mean_work(model, shape, table, p2p_flight, lane);
+  };
+  PieceTimes whole = table.layers(0, table.num_layers());
+  whole += table.embedding();
+  whole += fixed_tail(model, table);
+  const Duration rest = tail.norm_sync + tail.optimizer;
+  PlanCertificate c;
+  c.bounds = {
+      {"work on the compute lane", work(Lane::compute) + rest},
+      {"work on the exchange lane", work(Lane::exchange) + rest},
+      {"work with contention", contended_work(model, schedule, shape, table, p2p_flight) + rest},
+      {"chain of one micro-batch", round_trip(whole, shape) + p2p_flight * (2 * shape.hops) + rest},
+      {"last stage", charge(fixed_tail(model, table), shape.counts.back(), Lane::compute) + rest},
+  };
+  for (const PlanBound& b : c.bounds)
+    if (c.limited_by.empty() || b.value > c.lower_bound) {
+      c.lower_bound = b.value;
+      c.limited_by = b.name;
+    }
+  return c;
+}
+
+} // namespace tessella
