@@ -82,7 +82,7 @@ NcclGroup::~NcclGroup() {
   CALIB_CUDA_NOEXCEPT(cudaSetDevice(place_.device));
 }
 
-void NcclGroup::abort() {
+void NcclGroup::abandon() {
   for (const auto& local : locals_) {
     if (local->comm != nullptr) CALIB_CUDA_NOEXCEPT(ncclCommAbort(local->comm));
     local->comm = nullptr;
@@ -98,7 +98,7 @@ void NcclGroup::wait(const std::string& op) {
       ncclResult_t state = ncclSuccess;
       CALIB_CUDA(ncclCommGetAsyncError(local->comm, &state));
       if (state != ncclSuccess && state != ncclInProgress) {
-        abort();
+        abandon();
         throw DeviceError("NCCL failed in " + op + ": " + ncclGetErrorString(state));
       }
       const cudaError_t stream = cudaStreamQuery(local->stream->get());
@@ -107,11 +107,11 @@ void NcclGroup::wait(const std::string& op) {
     }
     if (idle) return;
     if (place_.rendezvous != nullptr && place_.rendezvous->lost()) {
-      abort();
+      abandon();
       throw RankLost(place_.rendezvous->reason());
     }
     if (std::chrono::steady_clock::now() > end) {
-      abort();
+      abandon();
       throw DeviceError("NCCL time-out: " + op + " over " + std::to_string(ranks_) + " ranks did not end within 30 s");
     }
     std::this_thread::yield();

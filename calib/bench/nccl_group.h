@@ -36,7 +36,7 @@ class NcclGroup {
   void launch(const std::string& op, std::size_t bytes, Local& local);
   void launch_all(const std::string& op, std::size_t bytes);
   void wait(const std::string& op);
-  void abort();
+  void abandon();
   void reserve(std::size_t bytes);
 
   CudaPlace place_;
