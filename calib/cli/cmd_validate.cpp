@@ -93,6 +93,9 @@ int run(const Flags& flags) {
     write_file(flags.json, to_json(v));
   if (flags.realtime && !v.realtime)
     fmt::print(stderr, "real-time priority was not granted; other programs may have disturbed the steps\n");
+  if (v.drift > 0.1)
+    fmt::print(stderr, "this machine's own times differ by {:.0f} % from round to round, so the errors say little{}\n",
+               100.0 * v.drift, v.realtime ? "" : "; --realtime helps where other programs run");
   if (flags.max_error <= 0.0 || v.median_abs_error <= 0.01 * flags.max_error) return kExitOk;
   fmt::print(stderr, "median error {:.1f} % is above --max-error {:g} %\n", 100.0 * v.median_abs_error,
              flags.max_error);
