@@ -208,6 +208,9 @@ std::unique_ptr<OpCase> attention_gpu_case(const GpuContext& gpu, const OpShape&
   const Dims d{shape.dim("batch"),    shape.dim("seq"),    shape.dim("heads"),
                shape.dim("kv_heads"), shape.dim("qk_dim"), shape.dim("v_dim")};
   if (d.kv_heads == 0 || d.heads % d.kv_heads != 0) throw std::invalid_argument("attention: heads / kv_heads");
+  // Groups lie behind each other, and the library may pick kernels that need operands at multiples of 256 bytes.
+  if (d.seq * d.qk % 128 != 0 || d.seq * d.v % 128 != 0)
+    throw std::invalid_argument("attention: sequence times head size must be a multiple of 128");
   const bool backward = shape.op == "attention_bwd";
   const auto products = std::make_shared<Products>(gpu, d, backward);
   const double pairs = 0.5 * static_cast<double>(d.batch * d.heads) * static_cast<double>(d.seq * d.seq); // causal

@@ -13,6 +13,7 @@ struct Row {
 
 constexpr Row kRows[] = {
     {"gemm", "", gemm_case},
+    {"gemm", "best", gemm_case},
     {"gemm_dgrad", "", gemm_case},
     {"gemm_wgrad", "", gemm_case},
     {"grouped_gemm", "", grouped_gemm_case},

@@ -26,7 +26,9 @@ void require_device(int index) {
   int runtime = 0;
   cudaDriverGetVersion(&driver);
   cudaRuntimeGetVersion(&runtime);
-  if (status == cudaErrorInsufficientDriver && driver > 0)
+  if (status == cudaErrorInsufficientDriver && driver == 0)
+    throw NoDevice("there is no NVIDIA driver on this machine; --backend host measures the CPU");
+  if (status == cudaErrorInsufficientDriver)
     throw NoDevice("the driver is for CUDA " + version_text(driver, 1000, 10) + ", this program for CUDA " +
                    version_text(runtime, 1000, 10) + ": update the driver, or build with an older toolkit");
   if (status != cudaSuccess || gpus == 0)
@@ -118,7 +120,9 @@ class CudaMachine : public Machine {
     if (is_collective(shape)) {
       const int ranks = nccl_ ? nccl_->ranks() : 1;
       why_not = "needs " + std::to_string(shape.ranks) + " GPUs, this job has " + std::to_string(ranks);
-      return shape.ranks == ranks;
+      if (shape.ranks != ranks) return false;
+      why_not = "less than 4 bytes for each rank";
+      return shape.dim("bytes") / 4 >= ranks;
     }
     why_not = "no bench for it";
     const auto ops = gpu_ops();

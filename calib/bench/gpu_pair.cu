@@ -41,7 +41,7 @@ using Node = std::vector<Product>;
 class Pair {
  public:
   Pair(const GpuContext& gpu, const PairSpec& s) : gpu_(gpu), spec_(s), transfer_memory_(kTransferMemory) {
-    const std::int64_t qkv = s.heads_width + s.heads_width / 8; // eight query heads per key-value head, twice
+    const std::int64_t qkv = s.heads_width + s.heads_width / 8; // keys and values have a sixteenth of the heads each
     const std::int64_t wide = 2 * s.expert_ffn;
     const auto add = [&](std::size_t node, const char* op, std::int64_t m, std::int64_t n, std::int64_t k) {
       nodes_[node].emplace_back(gpu, op, m, n, k, seed_ += 2);
@@ -129,7 +129,7 @@ class Pair {
   DeviceMemory transfer_memory_;
   std::uint64_t seed_ = 1;
   std::array<Node, 6> nodes_; // in the order of layer_pair()
-  Stream communication_;
+  Stream communication_{true};
   Event begin_;
   Event end_;
   std::array<Event, 10> done_{Event(false), Event(false), Event(false), Event(false), Event(false),

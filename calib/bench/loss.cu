@@ -11,7 +11,7 @@ namespace tessella::calib {
 namespace {
 
 constexpr int kThreads = 1024;
-constexpr float kScale = 0.5F; // of the backward
+constexpr float kScale = -1.0F; // of the backward: in place, and repeated runs must not end in zeros
 
 struct LossState {
   DeviceMemory logits;   // [n, V]; becomes the gradient

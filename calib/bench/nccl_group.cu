@@ -8,7 +8,7 @@
 namespace tessella::calib {
 namespace {
 
-constexpr auto kDeadline = std::chrono::seconds(30);
+constexpr std::chrono::seconds kDeadline{30};
 
 std::string id_bytes(const ncclUniqueId& id) {
   return std::string(id.internal, sizeof id.internal);
@@ -89,32 +89,49 @@ void NcclGroup::abandon() {
   }
 }
 
-// Until NCCL and the streams are idle; gives up at the deadline, or when a rank is lost.
-void NcclGroup::wait(const std::string& op) {
+void NcclGroup::give_up(const std::string& op) {
+  abandon();
+  if (place_.rendezvous != nullptr && place_.rendezvous->lost()) throw RankLost(place_.rendezvous->reason());
+  throw DeviceError("NCCL time-out: " + op + " over " + std::to_string(ranks_) + " ranks did not end within " +
+                    std::to_string(kDeadline.count()) + " s");
+}
+
+// Until `idle` says so; gives up at the deadline, or when a rank is lost.
+template <class Idle>
+void NcclGroup::poll(const std::string& op, Idle idle) {
   const auto end = std::chrono::steady_clock::now() + kDeadline;
-  for (;;) {
-    bool idle = true;
-    for (const auto& local : locals_) {
-      ncclResult_t state = ncclSuccess;
-      CALIB_CUDA(ncclCommGetAsyncError(local->comm, &state));
-      if (state != ncclSuccess && state != ncclInProgress) {
-        abandon();
-        throw DeviceError("NCCL failed in " + op + ": " + ncclGetErrorString(state));
-      }
-      const cudaError_t stream = cudaStreamQuery(local->stream->get());
-      if (stream != cudaSuccess && stream != cudaErrorNotReady) CALIB_CUDA(stream);
-      idle = idle && state == ncclSuccess && stream == cudaSuccess;
-    }
-    if (idle) return;
-    if (place_.rendezvous != nullptr && place_.rendezvous->lost()) {
-      abandon();
-      throw RankLost(place_.rendezvous->reason());
-    }
-    if (std::chrono::steady_clock::now() > end) {
-      abandon();
-      throw DeviceError("NCCL time-out: " + op + " over " + std::to_string(ranks_) + " ranks did not end within 30 s");
-    }
+  while (!idle()) {
+    const bool lost = place_.rendezvous != nullptr && place_.rendezvous->lost();
+    if (lost || std::chrono::steady_clock::now() > end) give_up(op);
     std::this_thread::yield();
+  }
+}
+
+// Whether NCCL has nothing left to do on the host for this GPU.
+bool NcclGroup::settled(const std::string& op, const Local& local) {
+  if (local.comm == nullptr) throw DeviceError("NCCL failed before, so " + op + " cannot run");
+  ncclResult_t state = ncclSuccess;
+  CALIB_CUDA(ncclCommGetAsyncError(local.comm, &state));
+  if (state == ncclSuccess) return true;
+  if (state == ncclInProgress) return false;
+  abandon();
+  throw DeviceError("NCCL failed in " + op + ": " + ncclGetErrorString(state));
+}
+
+// A communicator that does not block must have settled before its next call.
+void NcclGroup::settle(const std::string& op) {
+  for (const auto& local : locals_) poll(op, [&] { return settled(op, *local); });
+}
+
+// Until NCCL and the streams are idle.
+void NcclGroup::wait(const std::string& op) {
+  for (const auto& local : locals_) {
+    poll(op, [&] {
+      if (!settled(op, *local)) return false;
+      const cudaError_t stream = cudaStreamQuery(local->stream->get());
+      if (stream != cudaErrorNotReady) CALIB_CUDA(stream);
+      return stream == cudaSuccess;
+    });
   }
 }
 
@@ -161,6 +178,7 @@ void NcclGroup::launch_all(const std::string& op, std::size_t bytes) {
     launch(op, bytes, *local);
   }
   CALIB_CUDA(ncclGroupEnd());
+  settle(op);
 }
 
 double NcclGroup::run(const std::string& op, std::size_t bytes, int times) {
@@ -169,13 +187,7 @@ double NcclGroup::run(const std::string& op, std::size_t bytes, int times) {
     CALIB_CUDA(cudaSetDevice(local->device));
     local->begin->record(*local->stream);
   }
-  for (int i = 0; i < times; ++i) {
-    launch_all(op, bytes);
-    if (place_.rendezvous != nullptr) { // a communicator that does not block must be asked before the next call
-      ncclResult_t state = ncclInProgress;
-      while (state == ncclInProgress) CALIB_CUDA(ncclCommGetAsyncError(locals_.front()->comm, &state));
-    }
-  }
+  for (int i = 0; i < times; ++i) launch_all(op, bytes);
   double slowest = 0.0;
   for (const auto& local : locals_) {
     CALIB_CUDA(cudaSetDevice(local->device));

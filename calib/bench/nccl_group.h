@@ -35,7 +35,12 @@ class NcclGroup {
   struct Local;
   void launch(const std::string& op, std::size_t bytes, Local& local);
   void launch_all(const std::string& op, std::size_t bytes);
+  bool settled(const std::string& op, const Local& local);
+  template <class Idle>
+  void poll(const std::string& op, Idle idle);
+  void settle(const std::string& op);
   void wait(const std::string& op);
+  [[noreturn]] void give_up(const std::string& op);
   void abandon();
   void reserve(std::size_t bytes);
 

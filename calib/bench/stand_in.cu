@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <chrono>
+#include <stdexcept>
 #include <thread>
 
 #include "calib/bench/fill.h"
@@ -7,9 +8,12 @@
 
 namespace tessella::calib {
 
+constexpr int kMostSms = 1024;
+
+// Plain stores only: not every machine lets a GPU do atomics in host memory.
 struct StandIn::Control {
   volatile int stop;
-  int resident; // blocks that have started
+  volatile int resident[kMostSms]; // 1: that block has started
 };
 
 namespace {
@@ -41,11 +45,11 @@ __device__ void paced_chunk(const uint4* from, uint4* to, std::size_t words, std
 
 // Each block owns a slice of the buffers. The dynamic shared memory it asks for keeps others off its SM.
 __global__ void stand_in_kernel(const uint4* from, uint4* to, std::size_t words, double bytes_per_ns,
-                                volatile int* stop, int* resident) {
+                                const volatile int* stop, volatile int* resident) {
   const uint4* my_from = from + blockIdx.x * words;
   uint4* my_to = to + blockIdx.x * words;
   if (threadIdx.x == 0) {
-    atomicAdd_system(resident, 1);
+    resident[blockIdx.x] = 1;
     __threadfence_system();
   }
   const std::uint64_t begin = now_ns();
@@ -84,20 +88,21 @@ std::size_t whole_sm(const GpuContext& gpu, const void* kernel) {
 
 StandIn::StandIn(const GpuContext& gpu, int sms, double gbytes_per_s)
     : from_(random_memory(kBuffer / 4, Element::f32, 99, stream_)), to_(kBuffer) {
+  if (sms < 1 || sms > kMostSms) throw std::invalid_argument("stand-in: between 1 and 1024 SMs");
   CALIB_CUDA(cudaHostAlloc(reinterpret_cast<void**>(&control_), sizeof(Control), cudaHostAllocMapped));
   control_->stop = 0;
-  control_->resident = 0;
+  for (int b = 0; b < sms; ++b) control_->resident[b] = 0;
   Control* shared = nullptr;
   CALIB_CUDA(cudaHostGetDevicePointer(reinterpret_cast<void**>(&shared), control_, 0));
   const double per_block = gbytes_per_s / static_cast<double>(sms); // GB/s = bytes per ns
   const std::size_t words = kBuffer / 16 / static_cast<std::size_t>(sms);
   const std::size_t memory = whole_sm(gpu, reinterpret_cast<const void*>(stand_in_kernel));
   stand_in_kernel<<<static_cast<unsigned>(sms), kThreads, memory, stream_.get()>>>(
-      from_.as<uint4>(), to_.as<uint4>(), words, per_block, &shared->stop, &shared->resident);
+      from_.as<uint4>(), to_.as<uint4>(), words, per_block, &shared->stop, shared->resident);
   CALIB_LAUNCHED(stand_in_kernel);
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
-  volatile int* resident = &control_->resident;
-  while (*resident < sms) {
+  const auto resident = [this, sms] { return std::count(control_->resident, control_->resident + sms, 1); };
+  while (resident() < sms) {
     if (std::chrono::steady_clock::now() > end) {
       control_->stop = 1;
       CALIB_CUDA_NOEXCEPT(cudaStreamSynchronize(stream_.get()));

@@ -17,7 +17,7 @@ class StandIn {
 
  private:
   struct Control; // in memory that GPU and CPU share
-  Stream stream_;
+  Stream stream_{true};
   DeviceMemory from_;
   DeviceMemory to_;
   Control* control_ = nullptr;
