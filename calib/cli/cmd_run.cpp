@@ -17,6 +17,7 @@
 #include "calib/host/crew.h"
 #include "calib/launch/process_machine.h"
 #include "calib/launch/rendezvous.h"
+#include "calib/measured/reference.h"
 #include "calib/session/run_session.h"
 #include "sim/base/error.h"
 #include "sim/config/catalog.h"
@@ -27,6 +28,7 @@ namespace {
 
 struct Flags {
   std::string model;
+  std::string reference;
   std::string backend = "auto";
   ShapeOptions shapes;
   std::string precision = "bf16,fp8";
@@ -63,7 +65,12 @@ std::vector<Job> jobs_of(Flags& flags, const World& world) {
   flags.shapes.fp8 = flags.precision.find("fp8") != std::string::npos;
   flags.shapes.reference = flags.backend != "host";
   flags.shapes.ranks = std::max<std::int64_t>(flags.shapes.ranks, world.size);
-  return order_by_information(model_shapes(find_model(flags.model), flags.shapes));
+  std::vector<Job> jobs;
+  if (!flags.model.empty()) jobs = model_shapes(find_model(flags.model), flags.shapes);
+  constexpr double kFirst = 1.0; // seconds, more than an op of a step takes
+  if (!flags.reference.empty())
+    for (const ReferenceRow& row : read_reference(flags.reference)) jobs.push_back({row.shape, kFirst});
+  return order_by_information(std::move(jobs));
 }
 
 std::unique_ptr<Machine> open_machine(const Flags& flags, const World& world, Rendezvous* rendezvous) {
@@ -108,7 +115,9 @@ void print_jobs(const std::vector<Job>& jobs) {
   for (const Job& job : jobs) fmt::print("{:10.3f} ms  {}\n", 1e3 * job.step_seconds, job.shape.text());
 }
 
-int summary(const SessionResult& r) {
+int summary(const SessionResult& r, const Flags& flags) {
+  if (r.failed > 0 && flags.backend == "host" && !flags.realtime)
+    fmt::print(stderr, "where other programs run, --realtime keeps them from cutting samples short\n");
   fmt::print(stderr, "{} shapes measured ({} rows failed), {} known before, {} not measurable here, {} left out{}\n",
              r.measured, r.failed, r.known, r.cannot, r.left_out,
              r.left_out > 0 ? "; the same command goes on there" : "");
@@ -126,8 +135,8 @@ int measure_here(Flags& flags, const World& world, const std::vector<Job>& jobs)
   }
   SessionOptions options;
   options.folder = flags.folder;
-  options.command =
-      fmt::format("tessella-calib run --model {} --backend {} --budget {}", flags.model, flags.backend, flags.budget);
+  options.command = fmt::format("tessella-calib run --model {} --backend {} --budget {}{}", flags.model, flags.backend,
+                                flags.budget, flags.reference.empty() ? "" : " --reference " + flags.reference);
   options.budget_seconds = parse_budget(flags.budget);
   options.force = flags.force;
   options.measure = measure_options(flags);
@@ -135,7 +144,7 @@ int measure_here(Flags& flags, const World& world, const std::vector<Job>& jobs)
   options.say = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
   if (rendezvous) options.tell = [&](Decision d) { rendezvous->broadcast(std::string(1, static_cast<char>(d))); };
   catch_interrupts();
-  return summary(run_session(*machine, jobs, options));
+  return summary(run_session(*machine, jobs, options), flags);
 }
 
 int run(Flags& flags) {
@@ -144,7 +153,8 @@ int run(Flags& flags) {
     if (cuda_ops().empty()) fmt::print("cuda: not in this build\n");
     return kExitOk;
   }
-  if (flags.model.empty()) throw InputError("--model", "which model's shapes? tessella list models");
+  if (flags.model.empty() && flags.reference.empty())
+    throw InputError("--model", "which model's shapes? tessella list models");
   const World world = world_from([](const char* name) { return std::getenv(name); });
   const std::vector<Job> jobs = jobs_of(flags, world);
   if (flags.dry_run) {
@@ -167,6 +177,7 @@ void add_run(CLI::App& app, int& code) {
   auto flags = std::make_shared<Flags>();
   CLI::App* c = app.add_subcommand("run", "measure the kernels and collectives a model needs on this machine");
   c->add_option("--model", flags->model, "name or YAML file of the model");
+  c->add_option("--reference", flags->reference, "CSV of published kernel times: measure its shapes too, first");
   c->add_option("--ep", flags->shapes.ep, "expert-parallel sizes")->delimiter(',')->capture_default_str();
   c->add_option("--tp", flags->shapes.tp, "tensor-parallel sizes")->delimiter(',')->capture_default_str();
   c->add_option("--seq", flags->shapes.seq, "tokens of a sequence")

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -206,6 +207,35 @@ TEST_CASE("A process that is killed stops the others within seconds, and they sa
   }
   CHECK(std::chrono::steady_clock::now() - killed < std::chrono::seconds(30));
   CHECK(std::filesystem::exists(folder + "/raw.csv")); // what was measured is kept
+}
+
+TEST_CASE("A run that is killed or interrupted keeps its rows, and the same command goes on there") {
+  if (program.empty()) return;
+  const std::string folder = temporary("tessella_resumed_run");
+  const std::string log = temporary("tessella_resumed_log");
+  const auto rows = [&] {
+    const std::string text = text_of(folder + "/raw.csv");
+    return std::count(text.begin(), text.end(), '\n') - 1;
+  };
+  int status = 0;
+  pid_t pid = start_rank(0, 1, "unused", folder, log);
+  CHECK(within(60.0, [&] { return rows() >= 2; }));
+  kill(pid, SIGKILL);
+  waitpid(pid, &status, 0);
+  const std::string kept = text_of(folder + "/raw.csv");
+  const std::string whole = kept.substr(0, kept.rfind('\n') + 1); // a line may have been cut off
+
+  pid = start_rank(0, 1, "unused", folder, log);
+  const auto before = rows();
+  CHECK(within(60.0, [&] { return rows() >= before + 2; }));
+  kill(pid, SIGINT);
+  CHECK(within(30.0, [&] { return waitpid(pid, &status, WNOHANG) != 0; }));
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 130);
+  CHECK(text_of(folder + "/raw.csv").starts_with(whole)); // nothing measured is lost or measured again
+  const std::string record = text_of(folder + "/run.json");
+  CHECK(record.find("\"complete\": false") != std::string::npos);
+  CHECK(record.find("gemm") != std::string::npos); // what is left out is listed
 }
 
 int main(int argc, char** argv) {
