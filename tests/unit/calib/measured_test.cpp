@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "calib/measured/coverage.h"
 #include "calib/measured/fit_run.h"
 #include "calib/measured/reference.h"
 #include "calib/measured/row_problem.h"
@@ -175,6 +176,21 @@ TEST_CASE("A profile of another GPU is refused, and marked when forced") {
   CHECK(entry(fit_run(mixed, rows, "x", &base, false), "gemm").source.find("MIXED with rows of NVIDIA H800") !=
         std::string::npos);
   CHECK_THROWS_AS(fit_run(record_of("NVIDIA H200"), {}, "x", &base, false), InputError);
+}
+
+TEST_CASE("Coverage says what a model's costs rest on") {
+  const Profile base = base_profile();
+  const auto rows = rows_of(base.entries[0], base.entries[2]);
+  const RunFit fit = fit_run(record_of("NVIDIA H200"), rows, "x", &base, false);
+  const std::vector<Job> jobs = {{{"gemm", "", "bf16", {}, 1}, 6.0},
+                                 {{"copy", "add", "", {}, 1}, 3.0},
+                                 {{"router", "topk", "", {}, 1}, 1.0},
+                                 {{"memcpy", "device_to_device", "", {}, 1}, 9.0}};
+  const Coverage c = coverage_of(fit.profile, jobs);
+  CHECK(c.share[static_cast<std::size_t>(Provenance::measured)] == doctest::Approx(0.6));
+  CHECK(c.share[static_cast<std::size_t>(Provenance::published)] == doctest::Approx(0.3));
+  CHECK(c.missing == doctest::Approx(0.1));
+  CHECK(c.not_measured == std::vector<std::string>{"copy: published", "router: missing"});
 }
 
 TEST_CASE("Our times are held against published ones by shape") {
