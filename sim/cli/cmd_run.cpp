@@ -153,6 +153,7 @@ void add_run(CLI::App& app, int& code) {
   command->add_option("--schedule", flags->experiment.schedule, "another schedule (tessella list schedules)");
   command->add_option("--plan", flags->experiment.plan, "a plan of `tessella plan -o`")->type_name("PLAN.yaml");
   command->add_option("--policy", flags->experiment.policy, "bubble filler (tessella list policies)");
+  command->add_option("--preset", flags->experiment.preset, "run it as another system would (tessella list presets)");
   command->add_option("--steps", flags->experiment.steps, "how many steps to simulate");
   command
       ->add_option("--precision", flags->precision,
