@@ -47,9 +47,9 @@ Schedule schedule_of(const Scenario& s) {
                        static_cast<std::int32_t>(s.parallelism.vpp), static_cast<std::int32_t>(s.num_micro_batches()));
 }
 
-Program program_of(const Scenario& scenario, const Schedule& schedule) {
+Program program_of(const Scenario& scenario, const Schedule& schedule, const PairPlans& pairs) {
   if (is_uniform(scenario.profile)) return lower_uniform(scenario, schedule);
-  return lower(scenario, schedule, make_model_ops(scenario));
+  return lower(scenario, schedule, make_model_ops(scenario), pairs);
 }
 
 MemoryReport memory_of(const Scenario& scenario, const Schedule& schedule, double hottest_load) {
@@ -84,11 +84,11 @@ std::function<bool(const std::vector<StepRecord>&)> enough_at(double precision) 
   };
 }
 
-RunResult simulate(const Scenario& scenario, RunOptions options) {
+RunResult simulate(const Scenario& scenario, RunOptions options, const PairPlans& pairs) {
   options.steps = scenario.steps;
   options.seed = scenario.seed;
   const Schedule schedule = schedule_of(scenario);
-  const Program program = program_of(scenario, schedule);
+  const Program program = program_of(scenario, schedule, pairs);
   std::unique_ptr<LoadSource> loads;
   if (!program.curves.empty()) loads = std::make_unique<RoutedLoads>(scenario);
   const bool alike =

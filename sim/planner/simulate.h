@@ -2,6 +2,7 @@
 // use, so no part of the product has a cost model of its own.
 #pragma once
 
+#include "sim/domain/pair_plan.h"
 #include "sim/domain/scenario.h"
 #include "sim/exec/program.h"
 #include "sim/exec/run.h"
@@ -12,8 +13,9 @@ namespace tessella {
 // The order the scenario asks for; its spec must be legal (check_schedule_spec).
 Schedule schedule_of(const Scenario& scenario);
 
-// Templates and positions, whether the profile is a real one or two uniform numbers.
-Program program_of(const Scenario& scenario, const Schedule& schedule);
+// Templates and positions, whether the profile is a real one or two uniform numbers. Pairs run in the order of their
+// plan, else in Megatron's.
+Program program_of(const Scenario& scenario, const Schedule& schedule, const PairPlans& pairs = {});
 
 // Memory of the schedule that would run; `hottest_load` is max / mean tokens over the ranks of an EP group.
 MemoryReport memory_of(const Scenario& scenario, const Schedule& schedule, double hottest_load);
@@ -26,6 +28,6 @@ FillerOptions filler_options(const Scenario& scenario, const Schedule& schedule,
 std::function<bool(const std::vector<StepRecord>&)> enough_at(double precision);
 
 // options.steps and options.seed are taken from the scenario. Throws NotCovered when the profile lacks a cost.
-RunResult simulate(const Scenario& scenario, RunOptions options);
+RunResult simulate(const Scenario& scenario, RunOptions options, const PairPlans& pairs = {});
 
 } // namespace tessella
