@@ -30,7 +30,7 @@ class Planner {
         schedule_(schedule_of(scenario)), graph_(overlap_graph(schedule_)), memory_(scenario, schedule_, 1.0),
         costs_(scenario, ops_, table_, graph_.paired, options.pairs),
         cost_([this](const StageContent& f, const StageContent& b) { return costs_.cost(f, b); }) {
-    flight_ = ops_.p2p_latency + ops_.p2p_message / ops_.p2p_bandwidth;
+    flight_ = p2p_flight(ops_);
   }
 
   PlanFile run() {
