@@ -3,18 +3,22 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <thread>
 
 #include "sim/base/atomic_file.h"
+#include "sim/base/error.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/exit_code.h"
 #include "sim/cli/experiment.h"
 #include "sim/cli/progress.h"
 #include "sim/config/read_result.h"
+#include "sim/planner/compare_schedules.h"
 #include "sim/planner/simulate.h"
 #include "sim/report/comparison.h"
 #include "sim/report/json.h"
+#include "sim/report/schedules_text.h"
 
 namespace tessella {
 namespace {
@@ -24,6 +28,8 @@ struct CompareFlags {
   std::string after;
   std::vector<std::string> overrides;
   std::vector<std::string> overrides_after;
+  std::vector<std::string> schedules;
+  ComparisonBasis basis = ComparisonBasis::devices;
   double tie = kDefaultTie;
   std::string json;
   unsigned threads = std::max(1U, std::thread::hardware_concurrency());
@@ -46,7 +52,26 @@ FlatResult run(const std::string& file, const std::vector<std::string>& override
   return read_result_text(name, run_json(scenario, simulate(scenario, options)));
 }
 
+int compare_orders(const CompareFlags& flags) {
+  if (!flags.after.empty())
+    throw InputError("--schedules", "compares schedules of one experiment; leave out " + flags.after);
+  ExperimentFlags experiment;
+  experiment.file = flags.before;
+  experiment.overrides = flags.overrides;
+  const Scenario scenario = load_experiment(experiment);
+  for (const std::string& w : scenario.warnings) fmt::print(stderr, "warning: {}\n", w);
+  RunOptions options;
+  options.threads = flags.threads;
+  options.stop = &interrupt_flag();
+  const ScheduleComparison comparison = compare_schedules(scenario, flags.schedules, flags.basis, options);
+  if (!flags.json.empty() && flags.json != "-") write_file(flags.json, schedules_json(comparison));
+  fmt::print("{}", flags.json == "-" ? schedules_json(comparison) : schedules_text(comparison));
+  return kExitOk;
+}
+
 int compare_files(const CompareFlags& flags) {
+  if (!flags.schedules.empty()) return compare_orders(flags);
+  if (flags.after.empty()) throw InputError("compare", "needs two results or experiments, or one and --schedules");
   std::vector<std::string> second = flags.overrides;
   second.insert(second.end(), flags.overrides_after.begin(), flags.overrides_after.end());
   const bool runs_before = is_experiment(flags.before);
@@ -71,9 +96,17 @@ int compare_files(const CompareFlags& flags) {
 
 void add_compare(CLI::App& app, int& code) {
   auto flags = std::make_shared<CompareFlags>();
-  CLI::App* command = app.add_subcommand("compare", "Two results or experiments: what differs, and where time moved");
+  CLI::App* command = app.add_subcommand("compare", "Two results or experiments, or several schedules: what differs");
   command->add_option("a", flags->before, "result of run --json, or experiment.yaml")->required()->type_name("A");
-  command->add_option("b", flags->after, "the other one")->required()->type_name("B");
+  command->add_option("b", flags->after, "the other one")->type_name("B");
+  command
+      ->add_option("--schedules", flags->schedules, "instead of B: schedules to run A under (tessella list schedules)")
+      ->delimiter(',')
+      ->type_name("S1,S2");
+  command->add_option("--basis", flags->basis, "what is equal for all schedules: devices or stages")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, ComparisonBasis>{{"devices", ComparisonBasis::devices},
+                                                                                 {"stages", ComparisonBasis::stages}}))
+      ->default_str("devices");
   command->add_option("--set", flags->overrides, "override a value in each experiment (repeatable)")
       ->type_name("a.b=v")
       ->allow_extra_args(false);
@@ -87,8 +120,9 @@ void add_compare(CLI::App& app, int& code) {
       ->check(CLI::Range(1U, 1024U))
       ->capture_default_str();
   command->add_option("--json", flags->json, "comparison as JSON; - for standard output")->type_name("FILE");
-  command->footer("Example: what does a wider expert group change?\n"
-                  "  tessella compare exp.yaml exp.yaml --set-b parallelism.ep=64");
+  command->footer("Examples: what does a wider expert group change? Which schedule is best on these GPUs?\n"
+                  "  tessella compare exp.yaml exp.yaml --set-b parallelism.ep=64\n"
+                  "  tessella compare exp.yaml --schedules 1f1b,zb_v,dualpipe_v,dualpipe");
   command->callback([flags, &code] { code = guarded([&] { return compare_files(*flags); }); });
 }
 

@@ -118,7 +118,7 @@ int from_megatron(const ImportFlags& flags) {
 
 void add_import(CLI::App& app, int& code) {
   auto flags = std::make_shared<ImportFlags>();
-  CLI::App* command = app.add_subcommand("import", "Models and experiments from files you have");
+  CLI::App* command = app.add_subcommand("import", "Models, experiments and schedules from files you have");
   command->require_subcommand(1);
   CLI::App* hf = command->add_subcommand("hf", "Hugging Face config.json -> model");
   hf->add_option("config", flags->file, "config.json")->required()->type_name("FILE");
@@ -126,6 +126,7 @@ void add_import(CLI::App& app, int& code) {
   hf->add_option("--name", flags->name, "name of the model");
   hf->footer("Example:\n  tessella import hf Qwen3-30B-A3B/config.json -o models/qwen3_30b_a3b.yaml");
   hf->callback([flags, &code] { code = guarded([&] { return from_hf(*flags); }); });
+  add_import_schedule(*command, code);
   CLI::App* megatron =
       command->add_subcommand("megatron", "Megatron-LM flags, launch script or ModelZoo YAML -> experiment");
   megatron->add_option("inputs", flags->inputs, "scripts, YAML files, \"--flags ...\", \"TP=2 PP=8\"; later ones win")

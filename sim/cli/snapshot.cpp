@@ -116,7 +116,7 @@ Snapshot snapshot_of(const Scenario& scenario, const RunResult& r) {
   add_ledger(s, r);
   if (!is_uniform(scenario.profile)) {
     add_costs(s, scenario);
-    add_pairs(s, program_of(scenario, schedule_of(scenario)));
+    add_pairs(s, lower_step(scenario, schedule_of(scenario)).program);
   }
   add_totals(s, r);
   return s;

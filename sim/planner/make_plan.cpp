@@ -10,6 +10,7 @@
 #include "sim/engine/parallel.h"
 #include "sim/exec/lower.h"
 #include "sim/planner/overlap/pair_cost.h"
+#include "sim/planner/overlap/pair_orders.h"
 #include "sim/planner/partition/baselines.h"
 #include "sim/planner/partition/certificate.h"
 #include "sim/planner/partition/partition_milp.h"
@@ -32,6 +33,15 @@ class Planner {
   }
 
   PlanFile run() {
+    const bool keep = graph_.paired && !options_.pair_costs.empty();
+    if (keep) costs_.table().load(options_.pair_costs);
+    PlanFile plan = search_all();
+    if (keep) costs_.table().save(options_.pair_costs);
+    return plan;
+  }
+
+ private:
+  PlanFile search_all() {
     PlanFile plan;
     plan.experiment = scenario_.name;
     plan.schedule = scenario_.schedule;
@@ -51,11 +61,11 @@ class Planner {
     plan.search.simulations = simulations_;
     plan.search.pairs_distinct = costs_.distinct();
     plan.search.pairs_cached = costs_.cached();
+    if (graph_.paired) plan.pairs = pairs_of(plan.best.partition);
     explain(plan);
     return plan;
   }
 
- private:
   PlanRow row(std::string name, const Partition& partition) {
     return {std::move(name), partition, bottleneck(graph_, partition, cost_), {}, memory_.slack(partition)};
   }
@@ -86,6 +96,13 @@ class Planner {
     if (!solution) return;
     rows.push_back(row("overlap", partition_of_choice(problem, solution->choice)));
     plan.certificate.surrogate_proven = solution->proven();
+  }
+
+  // The orders that the simulations of this partition ran.
+  PlanPairs pairs_of(const Partition& partition) const {
+    const ChunkLibrary chunks(scenario_, ops_);
+    return {scenario_.overlap.scheduler, costs_hash(chunks),
+            order_pairs(scenario_.overlap, chunks, partition, schedule_, options_.threads).orders};
   }
 
   std::vector<Duration> simulate_all(const std::vector<Partition>& partitions) {

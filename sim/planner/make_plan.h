@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "sim/domain/plan_file.h"
 #include "sim/domain/scenario.h"
@@ -20,6 +21,7 @@ struct PlanOptions {
   bool reference_milp = false;    // solve with CBC instead of the threshold search
   std::int32_t refine_rounds = 8; // moves of one layer, each the best of several simulated
   unsigned threads = 1;           // results do not depend on it
+  std::string pair_costs;         // CSV that keeps the cost of pairs from run to run; empty: none
   bool explain = false;           // also simulate what one more unit of each resource buys
   bool operator==(const PlanOptions&) const = default;
 };

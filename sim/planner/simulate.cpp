@@ -13,6 +13,8 @@
 #include "sim/exec/routed_loads.h"
 #include "sim/ledger/step_statistics.h"
 #include "sim/ledger/summarize.h"
+#include "sim/planner/overlap/pair_candidates.h"
+#include "sim/planner/overlap/pair_orders.h"
 #include "sim/schedule/table.h"
 
 namespace tessella {
@@ -34,13 +36,18 @@ std::optional<RunPlan> replan(const Scenario& s) {
 } // namespace
 
 Schedule schedule_of(const Scenario& s) {
+  if (s.imported) return *s.imported;
   return make_schedule(s.schedule, static_cast<std::int32_t>(s.parallelism.pp),
                        static_cast<std::int32_t>(s.parallelism.vpp), static_cast<std::int32_t>(s.num_micro_batches()));
 }
 
-Program program_of(const Scenario& scenario, const Schedule& schedule) {
-  if (is_uniform(scenario.profile)) return lower_uniform(scenario, schedule);
-  return lower(scenario, schedule, make_model_ops(scenario));
+LoweredStep lower_step(const Scenario& scenario, const Schedule& schedule, unsigned threads) {
+  if (is_uniform(scenario.profile)) return {lower_uniform(scenario, schedule), std::nullopt};
+  const ModelOps ops = make_model_ops(scenario);
+  if (overlap_edges(schedule).empty()) return {lower(scenario, schedule, ops), std::nullopt};
+  const StepPairs pairs =
+      order_pairs(scenario.overlap, ChunkLibrary(scenario, ops), scenario.partition, schedule, threads);
+  return {lower(scenario, schedule, ops, pairs.plans), pairs.use};
 }
 
 MemoryReport memory_of(const Scenario& scenario, const Schedule& schedule, double hottest_load) {
@@ -79,7 +86,8 @@ RunResult simulate(const Scenario& scenario, RunOptions options) {
   options.steps = scenario.steps;
   options.seed = scenario.seed;
   const Schedule schedule = schedule_of(scenario);
-  const Program program = program_of(scenario, schedule);
+  const LoweredStep step = lower_step(scenario, schedule, options.threads);
+  const Program& program = step.program;
   std::unique_ptr<LoadSource> loads;
   if (!program.curves.empty()) loads = std::make_unique<RoutedLoads>(scenario);
   const bool alike =
@@ -92,7 +100,9 @@ RunResult simulate(const Scenario& scenario, RunOptions options) {
   MemoryReport memory = memory_of(scenario, schedule, records.sums.held_load_max);
   // Deferred weight gradients hold what they need a little longer; which rank held most is not kept.
   for (RankMemory& rank : memory.ranks) rank.activations.count += records.sums.fill.pool_peak_bytes;
-  return summarize(scenario, records, flops, memory);
+  RunResult result = summarize(scenario, records, flops, memory);
+  result.pairs = step.pairs;
+  return result;
 }
 
 } // namespace tessella

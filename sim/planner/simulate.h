@@ -9,11 +9,19 @@
 
 namespace tessella {
 
-// The order the scenario asks for; its spec must be legal (check_schedule_spec).
+// The order the scenario asks for: its imported one, else a generated one, whose spec must be legal
+// (check_schedule_spec).
 Schedule schedule_of(const Scenario& scenario);
 
 // Templates and positions, whether the profile is a real one or two uniform numbers.
-Program program_of(const Scenario& scenario, const Schedule& schedule);
+struct LoweredStep {
+  Program program;
+  std::optional<PairUse> pairs;
+};
+
+// Pairs run in the orders that scenario.overlap gives or asks for; its orders must have no problem
+// (sim/planner/overlap/pair_orders.h). The result does not depend on the number of threads.
+LoweredStep lower_step(const Scenario& scenario, const Schedule& schedule, unsigned threads = 1);
 
 // Memory of the schedule that would run; `hottest_load` is max / mean tokens over the ranks of an EP group.
 MemoryReport memory_of(const Scenario& scenario, const Schedule& schedule, double hottest_load);

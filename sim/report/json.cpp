@@ -42,6 +42,14 @@ Json filler_json(const Scenario& s, const FillSums& f) {
           {"pool_peak", f.pool_peak},         {"pool_peak_bytes", f.pool_peak_bytes}};
 }
 
+Json pairs_json(const PairUse& p) {
+  return {{"scheduler", p.scheduler},
+          {"source", p.source},
+          {"distinct", p.distinct},
+          {"given", p.given},
+          {"worst_gap", p.worst_gap}};
+}
+
 Json provenance_json(const ProvenanceShares& shares) {
   Json out = Json::object();
   for (int i = 0; i < kNumProvenances; ++i) out[name(static_cast<Provenance>(i))] = shares[static_cast<std::size_t>(i)];
@@ -103,7 +111,7 @@ Json sim_json(const RunResult& r) {
 } // namespace
 
 std::string run_json(const Scenario& s, const RunResult& r) {
-  const Json root = {
+  Json root = {
       {"step_time_s", to_seconds(r.step_time)},
       {"step_time_p05_s", to_seconds(r.step_time_p05)},
       {"step_time_p95_s", to_seconds(r.step_time_p95)},
@@ -127,6 +135,10 @@ std::string run_json(const Scenario& s, const RunResult& r) {
       {"inputs", inputs_json(s)},
       {"sim", sim_json(r)},
   };
+  if (r.pairs) {
+    root["pair_orders"] = pairs_json(*r.pairs);
+    root["plan"]["pair_orders"] = r.pairs->given > 0 ? r.pairs->source : r.pairs->scheduler;
+  }
   return root.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
