@@ -15,9 +15,11 @@
 #include "sim/cli/progress.h"
 #include "sim/config/read_result.h"
 #include "sim/planner/compare_schedules.h"
+#include "sim/planner/presets.h"
 #include "sim/planner/simulate.h"
 #include "sim/report/comparison.h"
 #include "sim/report/json.h"
+#include "sim/report/preset_text.h"
 #include "sim/report/schedules_text.h"
 
 namespace tessella {
@@ -32,6 +34,7 @@ struct CompareFlags {
   ComparisonBasis basis = ComparisonBasis::devices;
   double tie = kDefaultTie;
   std::string json;
+  std::vector<std::string> presets;
   unsigned threads = std::max(1U, std::thread::hardware_concurrency());
 };
 
@@ -70,8 +73,6 @@ int compare_orders(const CompareFlags& flags) {
 }
 
 int compare_files(const CompareFlags& flags) {
-  if (!flags.schedules.empty()) return compare_orders(flags);
-  if (flags.after.empty()) throw InputError("compare", "needs two results or experiments, or one and --schedules");
   std::vector<std::string> second = flags.overrides;
   second.insert(second.end(), flags.overrides_after.begin(), flags.overrides_after.end());
   const bool runs_before = is_experiment(flags.before);
@@ -92,6 +93,44 @@ int compare_files(const CompareFlags& flags) {
   return kExitOk;
 }
 
+// "all" or names.
+std::vector<const Preset*> chosen_presets(const std::vector<std::string>& names) {
+  std::vector<const Preset*> chosen;
+  for (const std::string& name : names) {
+    if (name != "all")
+      chosen.push_back(&preset_named("--presets", name));
+    else
+      for (const Preset& preset : preset_table()) chosen.push_back(&preset);
+  }
+  return chosen;
+}
+
+// Exit code 3 when none of them can run and fits.
+int compare_in_presets(const CompareFlags& flags) {
+  if (!flags.after.empty() || !flags.overrides_after.empty())
+    throw InputError("--presets", "compares presets on one experiment; leave B and --set-b out");
+  const std::vector<const Preset*> presets = chosen_presets(flags.presets);
+  ExperimentFlags experiment;
+  experiment.file = flags.before;
+  experiment.overrides = flags.overrides;
+  const Scenario scenario = load_experiment(experiment);
+  RunOptions options;
+  options.threads = flags.threads;
+  options.stop = &interrupt_flag();
+  const std::vector<PresetRow> rows = compare_presets(presets, scenario, options);
+  if (!flags.json.empty() && flags.json != "-") write_file(flags.json, preset_json(scenario.name, rows));
+  fmt::print("{}", flags.json == "-" ? preset_json(scenario.name, rows) : preset_text(scenario.name, rows));
+  const bool any = std::any_of(rows.begin(), rows.end(), [](const PresetRow& r) { return !r.problem && r.fits(); });
+  return any ? kExitOk : kExitInfeasible;
+}
+
+int compare_command(const CompareFlags& flags) {
+  if (!flags.presets.empty()) return compare_in_presets(flags);
+  if (!flags.schedules.empty()) return compare_orders(flags);
+  if (flags.after.empty()) throw InputError("compare", "needs B, --schedules or --presets");
+  return compare_files(flags);
+}
+
 } // namespace
 
 void add_compare(CLI::App& app, int& code) {
@@ -107,6 +146,12 @@ void add_compare(CLI::App& app, int& code) {
       ->transform(CLI::CheckedTransformer(std::map<std::string, ComparisonBasis>{{"devices", ComparisonBasis::devices},
                                                                                  {"stages", ComparisonBasis::stages}}))
       ->default_str("devices");
+  command
+      ->add_option("--presets", flags->presets,
+                   "one table of what other systems would do with experiment A: names, or all (tessella list presets)")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("a,b|all");
   command->add_option("--set", flags->overrides, "override a value in each experiment (repeatable)")
       ->type_name("a.b=v")
       ->allow_extra_args(false);
@@ -122,8 +167,10 @@ void add_compare(CLI::App& app, int& code) {
   command->add_option("--json", flags->json, "comparison as JSON; - for standard output")->type_name("FILE");
   command->footer("Examples: what does a wider expert group change? Which schedule is best on these GPUs?\n"
                   "  tessella compare exp.yaml exp.yaml --set-b parallelism.ep=64\n"
-                  "  tessella compare exp.yaml --schedules 1f1b,zb_v,dualpipe_v,dualpipe");
-  command->callback([flags, &code] { code = guarded([&] { return compare_files(*flags); }); });
+                  "  tessella compare exp.yaml --schedules 1f1b,zb_v,dualpipe_v,dualpipe\n"
+                  "What would other systems make of it?\n"
+                  "  tessella compare exp.yaml --presets all");
+  command->callback([flags, &code] { code = guarded([&] { return compare_command(*flags); }); });
 }
 
 } // namespace tessella

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <thread>
 
 #include "sim/base/nearest.h"
 #include "sim/config/load.h"
@@ -18,6 +19,7 @@
 #include "sim/exec/lower.h"
 #include "sim/planner/overlap/pair_candidates.h"
 #include "sim/planner/overlap/pair_orders.h"
+#include "sim/planner/presets.h"
 #include "sim/planner/simulate.h"
 #include "sim/schedule/table.h"
 #include "sim/schedule/torch_csv.h"
@@ -150,6 +152,14 @@ void check_overlap(const ExperimentFlags& flags, Scenario& scenario) {
                    wrong->problem.message, notes);
 }
 
+Scenario with_preset(const ExperimentFlags& flags, Scenario scenario) {
+  if (flags.preset.empty()) return scenario;
+  const Preset& preset = preset_named("--preset", flags.preset);
+  if (const auto problem = preset_problem(preset, scenario))
+    throw InputError("--preset", fmt::format("{} cannot run {}: {}", flags.preset, scenario.name, *problem));
+  return apply_preset(preset, scenario, std::max(1U, std::thread::hardware_concurrency()));
+}
+
 } // namespace
 
 void add_order_flags(CLI::App& command, ExperimentFlags& flags) {
@@ -184,9 +194,17 @@ Scenario load_experiment(const ExperimentFlags& flags) {
   options.steps = flags.steps;
   Scenario scenario = load_scenario(flags.file, options);
   if (!flags.plan.empty()) adopt_plan_file(flags, scenario);
+  scenario = with_preset(flags, std::move(scenario));
   adopt_overlap(flags.overlap, scenario);
   check_overlap(flags, scenario);
   return scenario;
+}
+
+const Preset& preset_named(const std::string& flag, const std::string& name) {
+  if (const Preset* preset = find_preset(name)) return *preset;
+  std::string known;
+  for (const Preset& p : preset_table()) known += fmt::format("{}{}", known.empty() ? "" : ", ", p.name);
+  throw InputError(flag, fmt::format("unknown preset '{}'; there are {}", name, known));
 }
 
 bool wants_colour() {

@@ -9,10 +9,12 @@
 #include "sim/base/error.h"
 #include "sim/engine/parallel.h"
 #include "sim/exec/lower.h"
+#include "sim/planner/overlap/pair_candidates.h"
 #include "sim/planner/overlap/pair_cost.h"
 #include "sim/planner/overlap/pair_orders.h"
 #include "sim/planner/partition/baselines.h"
 #include "sim/planner/partition/certificate.h"
+#include "sim/planner/partition/overlap_problem.h"
 #include "sim/planner/partition/partition_milp.h"
 #include "sim/planner/partition/refine.h"
 #include "sim/planner/simulate.h"
@@ -27,9 +29,9 @@ class Planner {
   Planner(const Scenario& scenario, const PlanOptions& options)
       : scenario_(scenario), options_(options), ops_(make_model_ops(scenario)), table_(scenario, ops_),
         schedule_(schedule_of(scenario)), graph_(overlap_graph(schedule_)), memory_(scenario, schedule_, 1.0),
-        costs_(scenario, ops_, table_, graph_.paired),
+        costs_(scenario, ops_, table_, graph_.paired, options.align),
         cost_([this](const StageContent& f, const StageContent& b) { return costs_.cost(f, b); }) {
-    flight_ = ops_.p2p_latency + ops_.p2p_message / ops_.p2p_bandwidth;
+    flight_ = p2p_flight(ops_);
   }
 
   PlanFile run() {
@@ -82,15 +84,13 @@ class Planner {
   void search(std::vector<PlanRow>& rows, PlanFile& plan) {
     auto centre = std::find_if(rows.begin(), rows.end(), [](const PlanRow& r) { return r.name == "serial"; });
     if (centre == rows.end()) centre = rows.begin();
-    PartitionProblem problem =
-        partition_problem(graph_, candidates_around(centre->partition, options_.radius), cost_, &memory_);
+    const OverlapProblem both = overlap_problem(graph_, centre->partition, options_.radius, cost_, &memory_);
+    const PartitionProblem& problem = both.pruned;
     plan.search.solver = options_.reference_milp ? "cbc" : "threshold";
     plan.search.radius = options_.radius;
-    plan.search.variables = problem.variables();
-    const auto start = std::chrono::steady_clock::now();
-    // The centre is one of the candidates; its bottleneck is a ceiling if it fits.
-    if (centre->fits()) problem = prune(problem, centre->bottleneck);
+    plan.search.variables = both.whole.variables();
     plan.search.variables_pruned = problem.variables();
+    const auto start = std::chrono::steady_clock::now();
     const auto solution = options_.reference_milp ? solve_milp(problem) : solve_exact(problem);
     plan.search.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (!solution) return;
@@ -102,7 +102,7 @@ class Planner {
   PlanPairs pairs_of(const Partition& partition) const {
     const ChunkLibrary chunks(scenario_, ops_);
     return {scenario_.overlap.scheduler, costs_hash(chunks),
-            order_pairs(scenario_.overlap, chunks, partition, schedule_, options_.threads).orders};
+            order_pairs(scenario_.overlap, chunks, partition, schedule_, options_.threads, options_.align).orders};
   }
 
   std::vector<Duration> simulate_all(const std::vector<Partition>& partitions) {
@@ -110,7 +110,7 @@ class Planner {
     parallel_for(partitions.size(), options_.threads, [&](std::size_t i) {
       Scenario s = scenario_;
       s.partition = partitions[i];
-      times[i] = simulate(s, {}).step_time;
+      times[i] = simulate(s, {}, options_.align).step_time;
     });
     simulations_ += static_cast<std::int64_t>(partitions.size());
     return times;

@@ -13,6 +13,7 @@
 
 #include "sim/domain/plan_file.h"
 #include "sim/domain/scenario.h"
+#include "sim/planner/overlap/overlap_list.h"
 
 namespace tessella {
 
@@ -20,6 +21,7 @@ struct PlanOptions {
   std::int32_t radius = 2;        // how far a boundary may move from the baseline, in layers
   bool reference_milp = false;    // solve with CBC instead of the threshold search
   std::int32_t refine_rounds = 8; // moves of one layer, each the best of several simulated
+  AlignRule align;                // constants of the list schedulers, if the scenario's overlap scheduler is one
   unsigned threads = 1;           // results do not depend on it
   std::string pair_costs;         // CSV that keeps the cost of pairs from run to run; empty: none
   bool explain = false;           // also simulate what one more unit of each resource buys

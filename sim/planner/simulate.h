@@ -6,6 +6,7 @@
 #include "sim/exec/program.h"
 #include "sim/exec/run.h"
 #include "sim/ledger/result.h"
+#include "sim/planner/overlap/overlap_list.h"
 
 namespace tessella {
 
@@ -20,20 +21,22 @@ struct LoweredStep {
 };
 
 // Pairs run in the orders that scenario.overlap gives or asks for; its orders must have no problem
-// (sim/planner/overlap/pair_orders.h). The result does not depend on the number of threads.
-LoweredStep lower_step(const Scenario& scenario, const Schedule& schedule, unsigned threads = 1);
+// (sim/planner/overlap/pair_orders.h). `align` holds the constants of the list schedulers. The result does not depend
+// on the number of threads.
+LoweredStep lower_step(const Scenario& scenario, const Schedule& schedule, unsigned threads = 1,
+                       const AlignRule& align = {});
 
 // Memory of the schedule that would run; `hottest_load` is max / mean tokens over the ranks of an EP group.
 MemoryReport memory_of(const Scenario& scenario, const Schedule& schedule, double hottest_load);
 
-// What the scenario asks of the bubble filler, within the memory that its static plan leaves free at balanced load.
-FillerOptions filler_options(const Scenario& scenario, const Schedule& schedule);
+// What the scenario asks of the bubble filler, within the memory that its static plan leaves free at this load.
+FillerOptions filler_options(const Scenario& scenario, const Schedule& schedule, double hottest_load);
 
 // For RunOptions::enough: stops once the 95 % confidence interval of the mean step time is within +- `precision` of it
 // (0.005 = 0.5 %). Judged every 10 steps from 30 on, and only when these are 10 correlation times.
 std::function<bool(const std::vector<StepRecord>&)> enough_at(double precision);
 
 // options.steps and options.seed are taken from the scenario. Throws NotCovered when the profile lacks a cost.
-RunResult simulate(const Scenario& scenario, RunOptions options);
+RunResult simulate(const Scenario& scenario, RunOptions options, const AlignRule& align = {});
 
 } // namespace tessella

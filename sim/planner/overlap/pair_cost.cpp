@@ -4,9 +4,10 @@
 
 namespace tessella {
 
-PairCosts::PairCosts(const Scenario& scenario, const ModelOps& ops, const LayerTable& table, bool paired)
+PairCosts::PairCosts(const Scenario& scenario, const ModelOps& ops, const LayerTable& table, bool paired,
+                     const AlignRule& align)
     : scenario_(scenario), table_(table), paired_(paired), chunks_(scenario, ops),
-      pairs_(chunks_, parse_overlap_method(scenario.overlap.scheduler).value()) {}
+      pairs_(chunks_, parse_overlap_method(scenario.overlap.scheduler).value(), {}, align) {}
 
 Duration PairCosts::cost(const StageContent& forward, const StageContent& backward) {
   if (!paired_) return table_.stage(forward).forward.serial() + table_.stage(backward).backward().serial();

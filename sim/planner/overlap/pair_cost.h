@@ -19,7 +19,8 @@ namespace tessella {
 // at once.
 class PairCosts {
  public:
-  PairCosts(const Scenario& scenario, const ModelOps& ops, const LayerTable& table, bool paired);
+  PairCosts(const Scenario& scenario, const ModelOps& ops, const LayerTable& table, bool paired,
+            const AlignRule& align = {});
 
   Duration cost(const StageContent& forward, const StageContent& backward);
   // The table of the pairs, to keep on disk; orders that the scenario gives are not in it.

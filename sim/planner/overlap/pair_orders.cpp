@@ -74,7 +74,7 @@ std::optional<GivenOrderProblem> check_given_orders(const OverlapSpec& overlap, 
 }
 
 StepPairs order_pairs(const OverlapSpec& overlap, const ChunkLibrary& chunks, const Partition& partition,
-                      const Schedule& schedule, unsigned threads) {
+                      const Schedule& schedule, unsigned threads, const AlignRule& align) {
   const auto method = parse_overlap_method(overlap.scheduler);
   TSL_CHECK(method.has_value());
   const DistinctPairs distinct = distinct_pairs(chunks, partition, schedule);
@@ -84,7 +84,8 @@ StepPairs order_pairs(const OverlapSpec& overlap, const ChunkLibrary& chunks, co
     const ChunkPair& pair = distinct.pairs[i];
     const PairProblem problem = chunks.problem(pair.first, pair.second, pair.passes);
     given[i] = given_order(overlap, chunks, pair);
-    results[i] = given[i] == nullptr ? schedule_pair(problem, *method) : cost_of_order(problem, given[i]->plan);
+    results[i] =
+        given[i] == nullptr ? schedule_pair(problem, *method, {}, align) : cost_of_order(problem, given[i]->plan);
   });
   StepPairs step;
   step.use = {overlap.scheduler, overlap.source, static_cast<std::int64_t>(results.size()), 0, 0.0};

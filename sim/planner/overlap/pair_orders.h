@@ -36,9 +36,9 @@ struct StepPairs {
 };
 
 // Equal pairs are ordered once, on up to `threads` threads; the result does not depend on how many. The given orders
-// must have no problem.
+// must have no problem; `align` holds the constants of the list schedulers.
 StepPairs order_pairs(const OverlapSpec& overlap, const ChunkLibrary& chunks, const Partition& partition,
-                      const Schedule& schedule, unsigned threads);
+                      const Schedule& schedule, unsigned threads, const AlignRule& align = {});
 
 // What the orders depend on, for plans: SHA-256 of all costs of the library.
 std::string costs_hash(const ChunkLibrary& chunks);
