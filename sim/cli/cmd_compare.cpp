@@ -7,14 +7,17 @@
 #include <thread>
 
 #include "sim/base/atomic_file.h"
+#include "sim/base/error.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/exit_code.h"
 #include "sim/cli/experiment.h"
 #include "sim/cli/progress.h"
 #include "sim/config/read_result.h"
+#include "sim/planner/presets.h"
 #include "sim/planner/simulate.h"
 #include "sim/report/comparison.h"
 #include "sim/report/json.h"
+#include "sim/report/preset_text.h"
 
 namespace tessella {
 namespace {
@@ -26,6 +29,7 @@ struct CompareFlags {
   std::vector<std::string> overrides_after;
   double tie = kDefaultTie;
   std::string json;
+  std::vector<std::string> presets;
   unsigned threads = std::max(1U, std::thread::hardware_concurrency());
 };
 
@@ -67,13 +71,56 @@ int compare_files(const CompareFlags& flags) {
   return kExitOk;
 }
 
+// "all" or names.
+std::vector<const Preset*> chosen_presets(const std::vector<std::string>& names) {
+  std::vector<const Preset*> chosen;
+  for (const std::string& name : names) {
+    if (name != "all")
+      chosen.push_back(&preset_named("--presets", name));
+    else
+      for (const Preset& preset : preset_table()) chosen.push_back(&preset);
+  }
+  return chosen;
+}
+
+// Exit code 3 when none of them can run and fits.
+int compare_in_presets(const CompareFlags& flags) {
+  if (!flags.after.empty() || !flags.overrides_after.empty())
+    throw InputError("--presets", "compares presets on one experiment; leave B and --set-b out");
+  const std::vector<const Preset*> presets = chosen_presets(flags.presets);
+  ExperimentFlags experiment;
+  experiment.file = flags.before;
+  experiment.overrides = flags.overrides;
+  const Scenario scenario = load_experiment(experiment);
+  RunOptions options;
+  options.threads = flags.threads;
+  options.stop = &interrupt_flag();
+  const std::vector<PresetRow> rows = compare_presets(presets, scenario, options);
+  if (!flags.json.empty() && flags.json != "-") write_file(flags.json, preset_json(scenario.name, rows));
+  fmt::print("{}", flags.json == "-" ? preset_json(scenario.name, rows) : preset_text(scenario.name, rows));
+  const bool any = std::any_of(rows.begin(), rows.end(), [](const PresetRow& r) { return !r.problem && r.fits(); });
+  return any ? kExitOk : kExitInfeasible;
+}
+
+int compare_command(const CompareFlags& flags) {
+  if (!flags.presets.empty()) return compare_in_presets(flags);
+  if (flags.after.empty()) throw InputError("compare", "needs B, or --presets");
+  return compare_files(flags);
+}
+
 } // namespace
 
 void add_compare(CLI::App& app, int& code) {
   auto flags = std::make_shared<CompareFlags>();
   CLI::App* command = app.add_subcommand("compare", "Two results or experiments: what differs, and where time moved");
   command->add_option("a", flags->before, "result of run --json, or experiment.yaml")->required()->type_name("A");
-  command->add_option("b", flags->after, "the other one")->required()->type_name("B");
+  command->add_option("b", flags->after, "the other one")->type_name("B");
+  command
+      ->add_option("--presets", flags->presets,
+                   "one table of what other systems would do with experiment A: names, or all (tessella list presets)")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("a,b|all");
   command->add_option("--set", flags->overrides, "override a value in each experiment (repeatable)")
       ->type_name("a.b=v")
       ->allow_extra_args(false);
@@ -88,8 +135,10 @@ void add_compare(CLI::App& app, int& code) {
       ->capture_default_str();
   command->add_option("--json", flags->json, "comparison as JSON; - for standard output")->type_name("FILE");
   command->footer("Example: what does a wider expert group change?\n"
-                  "  tessella compare exp.yaml exp.yaml --set-b parallelism.ep=64");
-  command->callback([flags, &code] { code = guarded([&] { return compare_files(*flags); }); });
+                  "  tessella compare exp.yaml exp.yaml --set-b parallelism.ep=64\n"
+                  "What would other systems make of it?\n"
+                  "  tessella compare exp.yaml --presets all");
+  command->callback([flags, &code] { code = guarded([&] { return compare_command(*flags); }); });
 }
 
 } // namespace tessella

@@ -12,6 +12,7 @@
 #include "sim/config/load.h"
 #include "sim/cost/params.h"
 #include "sim/exec/fill_policies.h"
+#include "sim/planner/presets.h"
 #include "sim/schedule/table.h"
 
 namespace tessella {
@@ -24,6 +25,10 @@ void list_schedules() {
 
 void list_policies() {
   for (const FillPolicy& row : fill_policy_table()) fmt::print("{:<14} {}\n", row.name, row.description);
+}
+
+void list_presets() {
+  for (const Preset& row : preset_table()) fmt::print("{:<22} {}\n", row.name, row.meaning);
 }
 
 std::filesystem::path file_of(Catalog catalog, const std::string& name, const SearchPath& path) {
@@ -64,6 +69,7 @@ int list(const std::string& what) {
   const SearchPath path = search_path(std::filesystem::current_path());
   if (what == "schedules") list_schedules();
   if (what == "policies") list_policies();
+  if (what == "presets") list_presets();
   if (what == "models") list_models(path);
   if (what == "topologies") list_topologies(path);
   if (what == "profiles") list_profiles(path);
@@ -75,10 +81,10 @@ int list(const std::string& what) {
 void add_list(CLI::App& app, int& code) {
   auto what = std::make_shared<std::string>();
   CLI::App* command =
-      app.add_subcommand("list", "Show what can be named: schedules, models, topologies, profiles, policies");
+      app.add_subcommand("list", "Show what can be named: schedules, models, topologies, profiles, policies, presets");
   command->add_option("what", *what, "which table")
       ->required()
-      ->check(CLI::IsMember({"schedules", "models", "topologies", "profiles", "policies"}));
+      ->check(CLI::IsMember({"schedules", "models", "topologies", "profiles", "policies", "presets"}));
   command->callback([what, &code] { code = guarded([&] { return list(*what); }); });
 }
 

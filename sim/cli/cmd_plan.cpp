@@ -13,7 +13,9 @@
 #include "sim/cli/experiment.h"
 #include "sim/config/plan_yaml.h"
 #include "sim/planner/make_plan.h"
+#include "sim/planner/partition/solver_race.h"
 #include "sim/report/plan_text.h"
+#include "sim/report/solver_text.h"
 
 namespace tessella {
 namespace {
@@ -24,7 +26,21 @@ struct PlanFlags {
   std::string solver = "threshold";
   std::string out;
   std::string json;
+  bool solvers = false;
 };
+
+void print(const PlanFlags& flags, const std::string& text, const std::string& json) {
+  if (!flags.json.empty() && flags.json != "-") write_file(flags.json, json);
+  fmt::print("{}", flags.json == "-" ? json : text);
+}
+
+// Exit code 3 when the neighbourhood holds no partition that fits.
+int solvers(const PlanFlags& flags) {
+  const Scenario scenario = load_experiment(flags.experiment);
+  const SolverRace race = race_solvers(scenario, {flags.options.radius});
+  print(flags, solver_text(scenario.name, race), solver_json(scenario.name, race));
+  return race.solvers.empty() ? kExitInfeasible : kExitOk;
+}
 
 int plan(const PlanFlags& flags) {
   const Scenario scenario = load_experiment(flags.experiment);
@@ -33,11 +49,7 @@ int plan(const PlanFlags& flags) {
   options.reference_milp = flags.solver == "cbc";
   const PlanFile result = make_plan(scenario, options);
   if (!flags.out.empty()) write_file(flags.out, to_yaml(result));
-  if (!flags.json.empty() && flags.json != "-") write_file(flags.json, plan_json(result));
-  if (flags.json == "-")
-    fmt::print("{}", plan_json(result));
-  else
-    fmt::print("{}", plan_text(result, scenario.parallelism));
+  print(flags, plan_text(result, scenario.parallelism), plan_json(result));
   return kExitOk;
 }
 
@@ -62,12 +74,15 @@ void add_plan(CLI::App& app, int& code) {
   command->add_option("--solver", flags->solver, "threshold: our exact search; cbc: the reference MILP")
       ->check(CLI::IsMember({"threshold", "cbc"}))
       ->capture_default_str();
+  command->add_flag("--solvers", flags->solvers,
+                    "no plan: how large the partition problem is, and what each solver proves how fast");
   command->add_option("--threads", flags->options.threads, "threads; results do not depend on it")
       ->check(CLI::Range(1U, 1024U));
   command->footer(
       "Example:\n  tessella plan experiments/01_qwen3_235b_h100_256/experiment.yaml -o plan.yaml --explain\n"
       "Exit code 3: no partition fits into memory.");
-  command->callback([flags, &code] { code = guarded([&] { return plan(*flags); }); });
+  command->callback(
+      [flags, &code] { code = guarded([&] { return flags->solvers ? solvers(*flags) : plan(*flags); }); });
 }
 
 } // namespace tessella

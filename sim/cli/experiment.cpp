@@ -1,16 +1,19 @@
 #include "sim/cli/experiment.h"
 
+#include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
+#include <thread>
 
 #include "sim/config/load.h"
 #include "sim/config/plan_yaml.h"
 #include "sim/domain/legality.h"
 #include "sim/exec/fill_policies.h"
+#include "sim/planner/presets.h"
 #include "sim/schedule/table.h"
 
 namespace tessella {
@@ -48,6 +51,14 @@ Scenario with_plan(const ExperimentFlags& flags, Scenario scenario) {
   return scenario;
 }
 
+Scenario with_preset(const ExperimentFlags& flags, Scenario scenario) {
+  if (flags.preset.empty()) return scenario;
+  const Preset& preset = preset_named("--preset", flags.preset);
+  if (const auto problem = preset_problem(preset, scenario))
+    throw InputError("--preset", fmt::format("{} cannot run {}: {}", flags.preset, scenario.name, *problem));
+  return apply_preset(preset, scenario, std::max(1U, std::thread::hardware_concurrency()));
+}
+
 } // namespace
 
 LoadOptions experiment_rules() {
@@ -68,7 +79,14 @@ Scenario load_experiment(const ExperimentFlags& flags) {
   if (!flags.policy.empty()) options.overrides.push_back("bubble_filler.policy=" + flags.policy);
   options.seed = flags.seed;
   options.steps = flags.steps;
-  return with_plan(flags, load_scenario(flags.file, options));
+  return with_preset(flags, with_plan(flags, load_scenario(flags.file, options)));
+}
+
+const Preset& preset_named(const std::string& flag, const std::string& name) {
+  if (const Preset* preset = find_preset(name)) return *preset;
+  std::string known;
+  for (const Preset& p : preset_table()) known += fmt::format("{}{}", known.empty() ? "" : ", ", p.name);
+  throw InputError(flag, fmt::format("unknown preset '{}'; there are {}", name, known));
 }
 
 bool wants_colour() {

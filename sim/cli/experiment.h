@@ -16,6 +16,8 @@ class App;
 
 namespace tessella {
 
+struct Preset;
+
 struct ExperimentFlags {
   std::string file;
   std::vector<std::string> overrides;
@@ -24,6 +26,7 @@ struct ExperimentFlags {
   std::string schedule; // swaps schedule.name
   std::string plan;     // a plan.yaml whose partition replaces the experiment's
   std::string policy;   // swaps bubble_filler.policy
+  std::string preset;   // what another system would do (sim/planner/presets.h)
 };
 
 void add_experiment_flags(CLI::App& command, ExperimentFlags& flags);
@@ -33,6 +36,9 @@ LoadOptions experiment_rules();
 
 // Loads, checks every rule, including those of the schedule. Errors: InputError.
 Scenario load_experiment(const ExperimentFlags& flags);
+
+// A row of the preset table; InputError with the nearest name otherwise.
+const Preset& preset_named(const std::string& flag, const std::string& name);
 
 // True when standard output is a terminal that wants colour.
 bool wants_colour();

@@ -47,7 +47,7 @@ struct PlanCertificate {
 
 struct PlanSearch {
   std::string solver;  // threshold | cbc
-  double wall_s = 0.0; // pruning and solving, once all pairs are priced
+  double wall_s = 0.0; // solving alone, once all pairs are priced and pruned
   std::int32_t radius = 0;
   std::int64_t variables = 0;
   std::int64_t variables_pruned = 0;

@@ -13,6 +13,7 @@
 #include "sim/planner/overlap/pair_cost.h"
 #include "sim/planner/partition/baselines.h"
 #include "sim/planner/partition/certificate.h"
+#include "sim/planner/partition/overlap_problem.h"
 #include "sim/planner/partition/partition_milp.h"
 #include "sim/planner/partition/refine.h"
 #include "sim/planner/simulate.h"
@@ -29,7 +30,7 @@ class Planner {
         schedule_(schedule_of(scenario)), graph_(overlap_graph(schedule_)), memory_(scenario, schedule_, 1.0),
         costs_(scenario, ops_, table_, graph_.paired, options.pairs),
         cost_([this](const StageContent& f, const StageContent& b) { return costs_.cost(f, b); }) {
-    flight_ = ops_.p2p_latency + ops_.p2p_message / ops_.p2p_bandwidth;
+    flight_ = p2p_flight(ops_);
   }
 
   PlanFile run() {
@@ -73,15 +74,13 @@ class Planner {
   void search(std::vector<PlanRow>& rows, PlanFile& plan) {
     auto centre = std::find_if(rows.begin(), rows.end(), [](const PlanRow& r) { return r.name == "serial"; });
     if (centre == rows.end()) centre = rows.begin();
-    PartitionProblem problem =
-        partition_problem(graph_, candidates_around(centre->partition, options_.radius), cost_, &memory_);
+    const OverlapProblem both = overlap_problem(graph_, centre->partition, options_.radius, cost_, &memory_);
+    const PartitionProblem& problem = both.pruned;
     plan.search.solver = options_.reference_milp ? "cbc" : "threshold";
     plan.search.radius = options_.radius;
-    plan.search.variables = problem.variables();
-    const auto start = std::chrono::steady_clock::now();
-    // The centre is one of the candidates; its bottleneck is a ceiling if it fits.
-    if (centre->fits()) problem = prune(problem, centre->bottleneck);
+    plan.search.variables = both.whole.variables();
     plan.search.variables_pruned = problem.variables();
+    const auto start = std::chrono::steady_clock::now();
     const auto solution = options_.reference_milp ? solve_milp(problem) : solve_exact(problem);
     plan.search.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (!solution) return;

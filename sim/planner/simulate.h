@@ -20,8 +20,8 @@ Program program_of(const Scenario& scenario, const Schedule& schedule, const Pai
 // Memory of the schedule that would run; `hottest_load` is max / mean tokens over the ranks of an EP group.
 MemoryReport memory_of(const Scenario& scenario, const Schedule& schedule, double hottest_load);
 
-// What the scenario asks of the bubble filler, within the memory that its static plan leaves free at balanced load.
-FillerOptions filler_options(const Scenario& scenario, const Schedule& schedule);
+// What the scenario asks of the bubble filler, within the memory that its static plan leaves free at this load.
+FillerOptions filler_options(const Scenario& scenario, const Schedule& schedule, double hottest_load);
 
 // For RunOptions::enough: stops once the 95 % confidence interval of the mean step time is within +- `precision` of it
 // (0.005 = 0.5 %). Judged every 10 steps from 30 on, and only when these are 10 correlation times.

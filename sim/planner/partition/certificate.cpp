@@ -5,6 +5,7 @@
 
 #include "sim/exec/positions.h"
 #include "sim/planner/partition/partition_dp.h"
+#include "sim/planner/simulate.h"
 
 namespace tessella {
 namespace {
@@ -137,6 +138,10 @@ Duration contended_work(const Model& model, const Schedule& schedule, const Shap
 
 } // namespace
 
+Duration p2p_flight(const ModelOps& ops) {
+  return ops.p2p_latency + ops.p2p_message / ops.p2p_bandwidth;
+}
+
 StepTail step_tail(const Scenario& scenario, const Schedule& schedule) {
   Program program = bare_program(scenario, schedule);
   cost_positions(scenario, program);
@@ -146,12 +151,12 @@ StepTail step_tail(const Scenario& scenario, const Schedule& schedule) {
   return tail;
 }
 
-PlanCertificate certify(const Model& model, const Schedule& schedule, const LayerTable& table, Duration p2p_flight,
+PlanCertificate certify(const Model& model, const Schedule& schedule, const LayerTable& table, Duration flight,
                         const StepTail& tail) {
   const Shape shape = shape_of(schedule);
   const auto work = [&](Lane lane) {
-    return shape.one_stage_per_rank ? exact_work(model, shape, table, p2p_flight, lane)
-                                    : mean_work(model, shape, table, p2p_flight, lane);
+    return shape.one_stage_per_rank ? exact_work(model, shape, table, flight, lane)
+                                    : mean_work(model, shape, table, flight, lane);
   };
   PieceTimes whole = table.layers(0, table.num_layers());
   whole += table.embedding();
@@ -161,8 +166,8 @@ PlanCertificate certify(const Model& model, const Schedule& schedule, const Laye
   c.bounds = {
       {"work on the compute lane", work(Lane::compute) + rest},
       {"work on the exchange lane", work(Lane::exchange) + rest},
-      {"work with contention", contended_work(model, schedule, shape, table, p2p_flight) + rest},
-      {"chain of one micro-batch", round_trip(whole, shape) + p2p_flight * (2 * shape.hops) + rest},
+      {"work with contention", contended_work(model, schedule, shape, table, flight) + rest},
+      {"chain of one micro-batch", round_trip(whole, shape) + flight * (2 * shape.hops) + rest},
       {"last stage", charge(fixed_tail(model, table), shape.counts.back(), Lane::compute) + rest},
   };
   for (const PlanBound& b : c.bounds)
@@ -171,6 +176,12 @@ PlanCertificate certify(const Model& model, const Schedule& schedule, const Laye
       c.limited_by = b.name;
     }
   return c;
+}
+
+PlanCertificate certify(const Scenario& scenario) {
+  const ModelOps ops = make_model_ops(scenario);
+  const Schedule schedule = schedule_of(scenario);
+  return certify(scenario.model, schedule, LayerTable(scenario, ops), p2p_flight(ops), step_tail(scenario, schedule));
 }
 
 } // namespace tessella

@@ -32,8 +32,12 @@ struct StepTail {
 };
 StepTail step_tail(const Scenario& scenario, const Schedule& schedule);
 
-// `p2p_flight` is one message between neighbours. O(slots + stages * layers^2 for one stage per rank).
-PlanCertificate certify(const Model& model, const Schedule& schedule, const LayerTable& table, Duration p2p_flight,
+Duration p2p_flight(const ModelOps& ops); // one message between neighbours
+
+// `flight` is p2p_flight(). O(slots + stages * layers^2 for one stage per rank).
+PlanCertificate certify(const Model& model, const Schedule& schedule, const LayerTable& table, Duration flight,
                         const StepTail& tail = {});
+// The same for a whole scenario; throws NotCovered when its profile lacks a cost.
+PlanCertificate certify(const Scenario& scenario);
 
 } // namespace tessella

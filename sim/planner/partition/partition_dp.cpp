@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "sim/base/check.h"
 
@@ -54,17 +55,30 @@ class Chain {
     return reached_.empty() ? n_ == 0 : reached_.back()[n_] != 0;
   }
 
-  // From the last probe, which succeeded: latest starts from the last stage backwards.
-  std::vector<std::int32_t> ends(std::int64_t bottleneck) const {
+  // Among the partitions with this bottleneck, which there must be: the smallest sum of squared stage times.
+  std::vector<std::int32_t> evenest(std::int64_t bottleneck) const {
+    constexpr double kNever = std::numeric_limits<double>::infinity();
+    std::vector<double> before(n_ + 1, kNever);
+    before[0] = 0.0;
+    std::vector<std::vector<std::int32_t>> from(stages_.size(), std::vector<std::int32_t>(n_ + 1, 0));
+    for (std::size_t s = 0; s < stages_.size(); ++s) {
+      std::vector<double> best(n_ + 1, kNever);
+      for (std::size_t i = 0; i <= n_; ++i) {
+        if (before[i] == kNever) continue;
+        for (std::size_t j = i + min_layers_; j <= n_ && fits(s, i, j, bottleneck, 0); ++j) {
+          const auto own = static_cast<double>(stage_time(s, i, j));
+          if (before[i] + own * own > best[j]) continue;
+          best[j] = before[i] + own * own;
+          from[s][j] = static_cast<std::int32_t>(i);
+        }
+      }
+      before = std::move(best);
+    }
     std::vector<std::int32_t> ends(stages_.size());
-    std::size_t j = n_;
+    auto j = static_cast<std::int32_t>(n_);
     for (std::size_t s = stages_.size(); s-- > 0;) {
-      ends[s] = static_cast<std::int32_t>(j);
-      if (s == 0) break;
-      std::size_t i = j - min_layers_;
-      while (reached_[s - 1][i] == 0) --i;
-      TSL_CHECK(fits(s, i, j, bottleneck, 0));
-      j = i;
+      ends[s] = j;
+      j = from[s][static_cast<std::size_t>(j)];
     }
     return ends;
   }
@@ -112,8 +126,7 @@ std::optional<ChainPartition> min_max_chain(std::span<const ChainLayer> layers, 
   const std::int64_t most = chain.largest_total();
   if (stages.empty() || !chain.probe(most, 0)) return std::nullopt;
   const std::int64_t best = bisect(0, most, [&](std::int64_t t) { return chain.probe(t, 0); });
-  chain.probe(best, 0);
-  return ChainPartition{chain.ends(best), Duration{best}};
+  return ChainPartition{chain.evenest(best), Duration{best}};
 }
 
 std::optional<ChainPartition> min_max_intervals(std::int32_t num_layers, std::int32_t num_stages,

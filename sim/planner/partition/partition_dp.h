@@ -1,14 +1,13 @@
 // Exact min-max partition of a chain of layers into contiguous stages, under a memory cap per stage.
 //
 // Two solvers, one answer:
-//   min_max_chain     additive stage times. Bisection over the bottleneck in whole picoseconds; a probe sweeps the set
-//   of
-//                     reachable boundaries stage by stage with two pointers. O(stages * layers * log(total)). Exact
-//                     with stage-dependent times and caps, empty stages allowed or not: a probe keeps every reachable
-//                     boundary, not only the farthest (which alone is exact only when empty stages are allowed).
+//   min_max_chain     additive stage times. Bisection over the bottleneck in whole picoseconds; a probe sweeps the
+//                     reachable boundaries stage by stage with two pointers. Exact with stage-dependent times and caps,
+//                     empty stages allowed or not: a probe keeps every reachable boundary, not only the farthest (which
+//                     alone is exact only when empty stages are allowed). Among equals the evenest: smallest sum of
+//                     squared stage times. O(stages * layers * (log(total) + longest stage)).
 //   min_max_intervals any stage time, additive or not: the plain dynamic programme over (stages, layers),
-//                     O(stages * layers^2) evaluations.
-// Among equals both put boundaries late.
+//                     O(stages * layers^2) evaluations. Among equals it puts boundaries late.
 //
 // Sources: science/planning, section 3 (Pinar and Aykanat's probes; the exchange argument).
 #pragma once

@@ -1,6 +1,7 @@
 // The additive partitioner: effective costs, edge cases, speed.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "sim/base/rng.h"
@@ -36,6 +37,15 @@ TEST_CASE("Fixed work of the first and last stage counts") {
   const auto best = min_max_chain(layers, stages);
   CHECK(best->ends == std::vector<std::int32_t>{3, 4});
   CHECK(best->bottleneck == Duration{30});
+}
+
+TEST_CASE("Among equal bottlenecks the evenest partition wins") {
+  // Nine unit layers over four stages: 3 is the best maximum; 3 3 2 1 and 3 3 3 0 attain it too.
+  const std::vector<ChainStage> stages(4);
+  std::vector<std::int32_t> ends = min_max_chain(chain({1, 1, 1, 1, 1, 1, 1, 1, 1}), stages, true)->ends;
+  std::vector<std::int32_t> sizes = {ends[0], ends[1] - ends[0], ends[2] - ends[1], ends[3] - ends[2]};
+  std::sort(sizes.begin(), sizes.end());
+  CHECK(sizes == std::vector<std::int32_t>{2, 2, 2, 3});
 }
 
 TEST_CASE("Empty stages only on request") {

@@ -1,0 +1,77 @@
+#include "sim/planner/partition/overlap_problem.h"
+
+#include <algorithm>
+
+namespace tessella {
+namespace {
+
+using Alive = std::vector<std::vector<char>>; // [stage][candidate]
+
+std::int64_t alive_in(const std::vector<char>& stage) {
+  return std::count(stage.begin(), stage.end(), 1);
+}
+
+// The pairs of one edge that cost at most the ceiling.
+struct Pairs {
+  std::size_t forward, backward;     // stages
+  std::vector<std::vector<char>> ok; // [forward candidate][backward candidate]
+
+  std::int64_t count(const Alive& alive) const {
+    std::int64_t n = 0;
+    for (std::size_t c = 0; c < ok.size(); ++c)
+      for (std::size_t d = 0; d < ok[c].size(); ++d)
+        n += ok[c][d] != 0 && alive[forward][c] != 0 && alive[backward][d] != 0 ? 1 : 0;
+    return n;
+  }
+  // Candidates without a pair go; true when one did.
+  bool sweep(Alive& alive) const {
+    std::vector<char> f(ok.size(), 0), b(alive[backward].size(), 0);
+    for (std::size_t c = 0; c < ok.size(); ++c)
+      for (std::size_t d = 0; d < b.size(); ++d)
+        if (ok[c][d] != 0 && alive[forward][c] != 0 && alive[backward][d] != 0) f[c] = b[d] = 1;
+    const Alive before = alive;
+    for (std::size_t c = 0; c < f.size(); ++c) alive[forward][c] = alive[forward][c] & f[c];
+    for (std::size_t d = 0; d < b.size(); ++d) alive[backward][d] = alive[backward][d] & b[d];
+    return alive != before;
+  }
+};
+
+} // namespace
+
+OverlapProblem overlap_problem(const OverlapGraph& graph, const Partition& baseline, std::int32_t radius,
+                               const EdgeCost& cost, const StageMemory* memory) {
+  OverlapProblem problem;
+  problem.whole = partition_problem(graph, candidates_around(baseline, radius), cost, memory);
+  const bool is_ceiling = memory == nullptr || memory->slack(baseline).count >= 0;
+  problem.pruned = is_ceiling ? prune(problem.whole, bottleneck(graph, baseline, cost)) : problem.whole;
+  return problem;
+}
+
+EquationSize equation_size(const OverlapGraph& graph, const std::vector<std::vector<StageContent>>& candidates,
+                           const EdgeCost& cost, Duration ceiling) {
+  EquationSize size;
+  Alive alive;
+  for (const auto& stage : candidates) {
+    alive.emplace_back(stage.size(), 1);
+    size.variables += static_cast<std::int64_t>(stage.size());
+  }
+  std::vector<Pairs> edges;
+  for (const OverlapEdge& e : graph.edges) {
+    Pairs& pairs = edges.emplace_back(
+        Pairs{static_cast<std::size_t>(e.forward_stage), static_cast<std::size_t>(e.backward_stage), {}});
+    for (const StageContent& f : candidates[pairs.forward]) {
+      std::vector<char>& row = pairs.ok.emplace_back();
+      for (const StageContent& b : candidates[pairs.backward]) row.push_back(cost(f, b) <= ceiling ? 1 : 0);
+      size.variables += static_cast<std::int64_t>(row.size());
+    }
+  }
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const Pairs& pairs : edges) changed = pairs.sweep(alive) || changed;
+  }
+  for (const auto& stage : alive) size.pruned += alive_in(stage);
+  for (const Pairs& pairs : edges) size.pruned += pairs.count(alive);
+  return size;
+}
+
+} // namespace tessella
