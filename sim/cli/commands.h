@@ -23,5 +23,6 @@ void add_regress(CLI::App& app, int& code);
 void add_import(CLI::App& app, int& code);
 void add_pair(CLI::App& app, int& code);
 void add_pairs(CLI::App& app, int& code);
+void add_completion(CLI::App& app, int& code); // last: it knows those that were added before
 
 } // namespace tessella
