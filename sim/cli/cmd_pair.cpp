@@ -226,7 +226,8 @@ void add_pair(CLI::App& app, int& code) {
   command->add_option("--save-order", flags->save_order, "write the order; - for standard output")->type_name("FILE");
   command->add_option("--nodes", flags->nodes, "limit of the exact search")->check(CLI::PositiveNumber);
   command->add_flag("--tasks", flags->tasks, "list start and end of every task");
-  command->footer("Examples:\n  tessella pair EXP.yaml --pair F:3,B:7 --method exact\n"
+  command->footer("Examples:\n  tessella pair experiments/13_fig13_overlap_heuristics/experiment.yaml --pair F:1,B:2 "
+                  "--method exact\n"
                   "  tessella pair EXP.yaml --pair F:3,B:7 --save-order mine.yaml   # edit it, then\n"
                   "  tessella run EXP.yaml --overlap mine.yaml\n"
                   "`tessella plan --pair` shows the same by the experiment's own overlap scheduler.");
@@ -243,6 +244,7 @@ void add_pairs(CLI::App& app, int& code) {
       ->capture_default_str();
   command->add_option("--nodes", flags->nodes, "limit of each exact search")->check(CLI::PositiveNumber);
   command->add_option("--csv", flags->csv, "write the costs by align_defer")->type_name("FILE");
+  command->footer("Example:\n  tessella pairs experiments/13_fig13_overlap_heuristics/experiment.yaml --csv pairs.csv");
   command->callback([flags, &code] { code = guarded([&] { return pairs(*flags); }); });
 }
 

@@ -32,6 +32,7 @@ int main(int argc, char** argv) {
   add_pair(app, code);
   add_pairs(app, code);
   add_schedule(app, code);
+  add_completion(app, code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

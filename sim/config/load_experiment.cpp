@@ -7,6 +7,7 @@
 #include "sim/config/document.h"
 #include "sim/config/experiment.h"
 #include "sim/config/experiment_keys.h"
+#include "sim/config/file_role.h"
 #include "sim/config/input_limits.h"
 #include "sim/config/override.h"
 
@@ -246,6 +247,7 @@ class SectionReader {
 } // namespace
 
 Experiment read_experiment(const std::string& file_name, const std::string& text, const LoadOptions& options) {
+  require_role(file_name, text, FileRole::experiment);
   Experiment e;
   e.root = parse_document(std::make_shared<const Source>(Source::file(file_name, text)));
   apply_overrides(e.root, options.overrides);

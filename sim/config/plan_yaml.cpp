@@ -1,4 +1,5 @@
 #include "sim/config/plan_yaml.h"
+#include "sim/config/file_role.h"
 
 #include <fmt/format.h>
 
@@ -216,6 +217,7 @@ std::string to_yaml(const PlanFile& p) {
 }
 
 PlanFile load_plan_text(const std::string& file_name, const std::string& text) {
+  require_role(file_name, text, FileRole::plan);
   return read_document<PlanFile>(file_name, text, read_plan);
 }
 
