@@ -22,5 +22,7 @@ void add_regress(CLI::App& app, int& code);
 void add_import(CLI::App& app, int& code);
 void add_pair(CLI::App& app, int& code);
 void add_pairs(CLI::App& app, int& code);
+void add_experts(CLI::App& app, int& code);
+void add_piper(CLI::App& app, int& code);
 
 } // namespace tessella

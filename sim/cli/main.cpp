@@ -30,6 +30,8 @@ int main(int argc, char** argv) {
   add_validate(app, code);
   add_pair(app, code);
   add_pairs(app, code);
+  add_experts(app, code);
+  add_piper(app, code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
