@@ -57,6 +57,7 @@ std::unique_ptr<OpCase> cast_case(const GpuContext& gpu, const OpShape& shape) {
   if (shape.dim("cols") % kBlock != 0) throw std::invalid_argument("cast: columns must be a multiple of 128");
   const auto elements = static_cast<std::size_t>(total);
   GpuOp<CastState> op;
+  op.tolerance = 0.1; // three mantissa bits
   op.work.bytes = (3.0 + 4.0 / kBlock) * static_cast<double>(total);
   op.work.footprint = 3 * elements + elements / 32;
   op.make = [&gpu, elements](std::uint64_t seed) {

@@ -19,6 +19,7 @@ struct GpuOp {
   std::function<State(std::uint64_t seed)> make; // random inputs, poisoned outputs; may be asynchronous on the stream
   std::function<void(State&)> run;
   std::function<void(State&, const SampleBuffer&)> sample; // launches the check kernel
+  double tolerance = 0.02;                                 // of bf16 results
 };
 
 template <class State>
@@ -37,6 +38,7 @@ class GpuStateCase : public OpCase {
     op_.sample(states_.front(), samples);
     return samples.error(gpu_.stream());
   }
+  double tolerance(const OpShape&) const override { return op_.tolerance; }
 
  private:
   const GpuContext& gpu_;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -79,7 +80,7 @@ GemmSpec gemm_spec(const std::string& op, const std::string& dtype, std::int64_t
   return s;
 }
 
-LtGemm::LtGemm(const GpuContext& gpu, const GemmSpec& s) : gpu_(&gpu), spec_(s) {
+LtGemm::LtGemm(const GpuContext& gpu, const GemmSpec& s, int candidates) : gpu_(&gpu), spec_(s) {
   CALIB_CUDA(cublasLtMatmulDescCreate(&operation_, CUBLAS_COMPUTE_32F, CUDA_R_32F));
   // D^T = B^T A^T: the library's first operand is B, its second A.
   const cublasOperation_t first = s.b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
@@ -103,16 +104,20 @@ LtGemm::LtGemm(const GpuContext& gpu, const GemmSpec& s) : gpu_(&gpu), spec_(s) 
   cublasLtMatmulPreference_t preference = nullptr;
   CALIB_CUDA(cublasLtMatmulPreferenceCreate(&preference));
   const std::size_t workspace = gpu.workspace_bytes();
-  cublasLtMatmulHeuristicResult_t found{};
+  std::array<cublasLtMatmulHeuristicResult_t, 32> found{};
+  const int most = std::min(candidates, static_cast<int>(found.size()));
   int count = 0;
   cublasStatus_t status = cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
                                                                &workspace, sizeof workspace);
   if (status == CUBLAS_STATUS_SUCCESS)
-    status = cublasLtMatmulAlgoGetHeuristic(gpu.blas(), operation_, a_, b_, d_, d_, preference, 1, &found, &count);
+    status =
+        cublasLtMatmulAlgoGetHeuristic(gpu.blas(), operation_, a_, b_, d_, d_, preference, most, found.data(), &count);
   CALIB_CUDA_NOEXCEPT(cublasLtMatmulPreferenceDestroy(preference));
   CALIB_CUDA(status);
-  if (count == 0) throw DeviceError("cuBLASLt has no kernel for this product");
-  algorithm_ = found.algo;
+  for (int i = 0; i < count; ++i)
+    if (found[static_cast<std::size_t>(i)].state == CUBLAS_STATUS_SUCCESS)
+      algorithms_[found_++] = found[static_cast<std::size_t>(i)].algo;
+  if (found_ == 0) throw DeviceError("cuBLASLt has no kernel for this product");
 }
 
 LtGemm::~LtGemm() {
@@ -126,12 +131,12 @@ LtGemm::~LtGemm() {
 LtGemm::LtGemm(LtGemm&& other) noexcept
     : gpu_(other.gpu_), spec_(other.spec_), one_(std::move(other.one_)),
       operation_(std::exchange(other.operation_, nullptr)), a_(other.a_), b_(other.b_), d_(other.d_),
-      algorithm_(other.algorithm_) {}
+      algorithms_(other.algorithms_), found_(other.found_), chosen_(other.chosen_) {}
 
 void LtGemm::run(const void* a, const void* b, void* d, cudaStream_t stream, void* workspace) const {
   const float beta = spec_.accumulate ? 1.0F : 0.0F;
-  CALIB_CUDA(cublasLtMatmul(gpu_->blas(), operation_, &spec_.scale, b, a_, a, b_, &beta, d, d_, d, d_, &algorithm_,
-                            workspace, gpu_->workspace_bytes(), stream));
+  CALIB_CUDA(cublasLtMatmul(gpu_->blas(), operation_, &spec_.scale, b, a_, a, b_, &beta, d, d_, d, d_,
+                            &algorithms_[chosen_], workspace, gpu_->workspace_bytes(), stream));
 }
 
 double gemm_error(const GpuContext& gpu, const GemmSpec& s, const void* a, const void* b, const void* d) {

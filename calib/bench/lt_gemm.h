@@ -9,7 +9,9 @@
 // as training frameworks keep them.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <string>
 
 #include "calib/bench/fill.h"
 #include "calib/device/gpu_context.h"
@@ -34,8 +36,9 @@ GemmSpec gemm_spec(const std::string& op, const std::string& dtype, std::int64_t
 
 class LtGemm {
  public:
-  // Takes the first algorithm of the library's heuristic, as frameworks do. Throws DeviceError when it has none.
-  LtGemm(const GpuContext& gpu, const GemmSpec& spec);
+  // Takes the first algorithm of the library's heuristic, as frameworks do; choose() may take another of up to
+  // `candidates` (at most 32). Throws DeviceError when the library has none.
+  LtGemm(const GpuContext& gpu, const GemmSpec& spec, int candidates = 1);
   ~LtGemm();
   LtGemm(LtGemm&& other) noexcept;
   LtGemm& operator=(LtGemm&&) = delete;
@@ -43,6 +46,8 @@ class LtGemm {
   // `workspace` of the context may be used by one stream at a time; others pass their own.
   void run(const void* a, const void* b, void* d, cudaStream_t stream, void* workspace) const;
   const GemmSpec& spec() const { return spec_; }
+  std::size_t candidates() const { return found_; }
+  void choose(std::size_t candidate) { chosen_ = candidate; }
 
  private:
   const GpuContext* gpu_;
@@ -52,7 +57,9 @@ class LtGemm {
   cublasLtMatrixLayout_t a_ = nullptr; // of the library's operands, column-major
   cublasLtMatrixLayout_t b_ = nullptr;
   cublasLtMatrixLayout_t d_ = nullptr;
-  cublasLtMatmulAlgo_t algorithm_{};
+  std::array<cublasLtMatmulAlgo_t, 32> algorithms_{}; // best guess first; `found_` of them
+  std::size_t found_ = 0;
+  std::size_t chosen_ = 0;
 };
 
 // Relative error of a product, by samples. For products that accumulate, D must have been zero before one run.

@@ -77,8 +77,8 @@ class Lister {
     const double flops = d(o_.micro_batch) * d(o_.seq) * d(o_.seq) * d(heads) * d(qk + v);
     const Dims dims = {{"batch", o_.micro_batch}, {"seq", o_.seq}, {"heads", heads},
                        {"kv_heads", kv_heads},    {"qk_dim", qk},  {"v_dim", v}};
-    add("attention_fwd", "", "bf16", dims, flops / kFlops);
-    add("attention_bwd", "", "bf16", dims, 2.5 * flops / kFlops);
+    add("attention_fwd", "gemm+softmax", "bf16", dims, flops / kFlops);
+    add("attention_bwd", "gemm+softmax", "bf16", dims, 2.5 * flops / kFlops);
   }
 
   void attention(const GroupedQueryAttention& a) {
@@ -193,8 +193,10 @@ class Lister {
 void add_reference_points(const ShapeOptions& o, std::vector<Job>& jobs) {
   const Dims cube = {{"m", 8192}, {"n", 8192}, {"k", 8192}};
   const double flops = 2.0 * 8192.0 * 8192.0 * 8192.0;
-  if (o.bf16) jobs.push_back({{"gemm", "", "bf16", cube, 1}, 1e3 * flops / kFlops}); // first of all GEMMs
-  if (o.fp8) jobs.push_back({{"gemm", "", "fp8", cube, 1}, 1e3 * flops / kFlops});
+  for (const char* kernel : {"", "best"}) { // first of all GEMMs
+    if (o.bf16) jobs.push_back({{"gemm", kernel, "bf16", cube, 1}, 1e3 * flops / kFlops});
+    if (o.fp8) jobs.push_back({{"gemm", kernel, "fp8", cube, 1}, 1e3 * flops / kFlops});
+  }
   for (const std::int64_t sms : {0, 8, 16, 24, 32}) {
     for (const std::int64_t gbps : {0, 100, 200, 400}) {
       if (sms == 0 && gbps > 0) continue; // nobody streams without an SM

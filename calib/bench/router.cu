@@ -79,7 +79,8 @@ __global__ void topk_backward_kernel(const int* chosen, const float* weights, co
   if (lane < topk) dlogits[token * experts + chosen[token * topk + lane]] = gradient;
 }
 
-// Choice k of a token must be the k-th largest: as many logits are larger as there are choices before it.
+// Choice k of a token must be the k-th largest: as many logits are larger, or equal and of a lower expert, as there are
+// choices before it.
 __global__ void topk_samples(const float* logits, const int* chosen, const float* weights, std::int64_t n, int experts,
                              int topk, double* got, double* expected) {
   const int sample = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
@@ -88,7 +89,7 @@ __global__ void topk_samples(const float* logits, const int* chosen, const float
   const int k = static_cast<int>(slot % topk);
   const float mine = row[chosen[slot]];
   int larger = 0;
-  for (int e = 0; e < experts; ++e) larger += row[e] > mine ? 1 : 0;
+  for (int e = 0; e < experts; ++e) larger += row[e] > mine || (row[e] == mine && e < chosen[slot]) ? 1 : 0;
   double sum = 0.0;
   for (int i = 0; i < topk; ++i) sum += exp(static_cast<double>(row[chosen[slot / topk * topk + i]] - mine));
   got[sample] = static_cast<double>(weights[slot]);
@@ -125,6 +126,7 @@ std::unique_ptr<OpCase> router_gpu_case(const GpuContext& gpu, const OpShape& sh
   const auto slots = static_cast<std::size_t>(n * topk);
   const auto all = static_cast<std::size_t>(n * experts);
   GpuOp<RouterState> op;
+  op.tolerance = 1e-3; // fast exponentials
   op.work.bytes = 4.0 * static_cast<double>(all);
   op.work.footprint = 4 * all + 12 * slots;
   const auto forward = [&gpu, n, experts, topk](RouterState& s) {

@@ -17,6 +17,7 @@
 #include "calib/host/crew.h"
 #include "calib/launch/process_machine.h"
 #include "calib/launch/rendezvous.h"
+#include "calib/measured/reference.h"
 #include "calib/session/run_session.h"
 #include "sim/base/error.h"
 #include "sim/config/catalog.h"
@@ -27,6 +28,7 @@ namespace {
 
 struct Flags {
   std::string model;
+  std::string reference;
   std::string backend = "auto";
   ShapeOptions shapes;
   std::string precision = "bf16,fp8";
@@ -36,6 +38,7 @@ struct Flags {
   bool force = false;
   bool dry_run = false;
   bool list = false;
+  bool realtime = false;
 };
 
 std::atomic<bool>& interrupted() {
@@ -59,10 +62,15 @@ Model find_model(const std::string& name) {
 
 std::vector<Job> jobs_of(Flags& flags, const World& world) {
   flags.shapes.bf16 = flags.precision.find("bf16") != std::string::npos;
-  flags.shapes.fp8 = flags.precision.find("fp8") != std::string::npos;
+  flags.shapes.fp8 = flags.precision.find("fp8") != std::string::npos && flags.backend != "host"; // it computes in fp32
   flags.shapes.reference = flags.backend != "host";
   flags.shapes.ranks = std::max<std::int64_t>(flags.shapes.ranks, world.size);
-  return order_by_information(model_shapes(find_model(flags.model), flags.shapes));
+  std::vector<Job> jobs;
+  if (!flags.model.empty()) jobs = model_shapes(find_model(flags.model), flags.shapes);
+  constexpr double kFirst = 1.0; // seconds, more than an op of a step takes
+  if (!flags.reference.empty())
+    for (const ReferenceRow& row : read_reference(flags.reference)) jobs.push_back({row.shape, kFirst});
+  return order_by_information(std::move(jobs));
 }
 
 std::unique_ptr<Machine> open_machine(const Flags& flags, const World& world, Rendezvous* rendezvous) {
@@ -107,7 +115,9 @@ void print_jobs(const std::vector<Job>& jobs) {
   for (const Job& job : jobs) fmt::print("{:10.3f} ms  {}\n", 1e3 * job.step_seconds, job.shape.text());
 }
 
-int summary(const SessionResult& r) {
+int summary(const SessionResult& r, const Flags& flags) {
+  if (r.failed > 0 && flags.backend == "host" && !flags.realtime)
+    fmt::print(stderr, "where other programs run, --realtime keeps them from cutting samples short\n");
   fmt::print(stderr, "{} shapes measured ({} rows failed), {} known before, {} not measurable here, {} left out{}\n",
              r.measured, r.failed, r.known, r.cannot, r.left_out,
              r.left_out > 0 ? "; the same command goes on there" : "");
@@ -115,6 +125,7 @@ int summary(const SessionResult& r) {
 }
 
 int measure_here(Flags& flags, const World& world, const std::vector<Job>& jobs) {
+  const RealtimeScope scope(flags.realtime);
   const std::unique_ptr<Rendezvous> rendezvous = meet(flags, world);
   const std::unique_ptr<Machine> machine = open_machine(flags, world, rendezvous.get());
   if (world.rank > 0) {
@@ -124,8 +135,8 @@ int measure_here(Flags& flags, const World& world, const std::vector<Job>& jobs)
   }
   SessionOptions options;
   options.folder = flags.folder;
-  options.command =
-      fmt::format("tessella-calib run --model {} --backend {} --budget {}", flags.model, flags.backend, flags.budget);
+  options.command = fmt::format("tessella-calib run --model {} --backend {} --budget {}{}", flags.model, flags.backend,
+                                flags.budget, flags.reference.empty() ? "" : " --reference " + flags.reference);
   options.budget_seconds = parse_budget(flags.budget);
   options.force = flags.force;
   options.measure = measure_options(flags);
@@ -133,7 +144,7 @@ int measure_here(Flags& flags, const World& world, const std::vector<Job>& jobs)
   options.say = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
   if (rendezvous) options.tell = [&](Decision d) { rendezvous->broadcast(std::string(1, static_cast<char>(d))); };
   catch_interrupts();
-  return summary(run_session(*machine, jobs, options));
+  return summary(run_session(*machine, jobs, options), flags);
 }
 
 int run(Flags& flags) {
@@ -142,7 +153,8 @@ int run(Flags& flags) {
     if (cuda_ops().empty()) fmt::print("cuda: not in this build\n");
     return kExitOk;
   }
-  if (flags.model.empty()) throw InputError("--model", "which model's shapes? tessella list models");
+  if (flags.model.empty() && flags.reference.empty())
+    throw InputError("--model", "which model's shapes? tessella list models");
   const World world = world_from([](const char* name) { return std::getenv(name); });
   const std::vector<Job> jobs = jobs_of(flags, world);
   if (flags.dry_run) {
@@ -165,6 +177,7 @@ void add_run(CLI::App& app, int& code) {
   auto flags = std::make_shared<Flags>();
   CLI::App* c = app.add_subcommand("run", "measure the kernels and collectives a model needs on this machine");
   c->add_option("--model", flags->model, "name or YAML file of the model");
+  c->add_option("--reference", flags->reference, "CSV of published kernel times: measure its shapes too, first");
   c->add_option("--ep", flags->shapes.ep, "expert-parallel sizes")->delimiter(',')->capture_default_str();
   c->add_option("--tp", flags->shapes.tp, "tensor-parallel sizes")->delimiter(',')->capture_default_str();
   c->add_option("--seq", flags->shapes.seq, "tokens of a sequence")
@@ -181,6 +194,7 @@ void add_run(CLI::App& app, int& code) {
       ->capture_default_str();
   c->add_option("-o,--out", flags->folder, "folder; an unfinished one is continued");
   c->add_option("--rendezvous", flags->rendezvous, "file all ranks see, instead of MASTER_ADDR and MASTER_PORT");
+  c->add_flag("--realtime", flags->realtime, "ask for real-time priority: for a host that others use too");
   c->add_flag("--force", flags->force, "continue a folder of another GPU, and mark it as mixed");
   c->add_flag("--dry-run", flags->dry_run, "only list the shapes, in order, with their share of a step");
   c->add_flag("--list", flags->list, "list the GPU benches in this build");

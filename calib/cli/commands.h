@@ -11,5 +11,8 @@ namespace tessella::calib {
 void add_run(CLI::App& app, int& code);
 void add_fit(CLI::App& app, int& code);
 void add_validate(CLI::App& app, int& code);
+void add_compare(CLI::App& app, int& code);
+void add_diff(CLI::App& app, int& code);
+void add_import(CLI::App& app, int& code);
 
 } // namespace tessella::calib

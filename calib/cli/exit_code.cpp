@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 
 #include "sim/base/error.h"
 
@@ -19,6 +20,9 @@ int guarded(const std::function<int()>& command) {
     fmt::print(stderr, "error: {}:\n", error.what());
     for (const std::string& row : error.missing()) fmt::print(stderr, "  missing: {}\n", row);
     return kExitNotCovered;
+  } catch (const std::filesystem::filesystem_error& error) { // a folder that cannot be made or read
+    fmt::print(stderr, "{}: error: {}\n", error.path1().string(), error.code().message());
+    return kExitInput;
   } catch (const std::exception& error) {
     fmt::print(stderr, "internal error: {}\n", error.what());
     return kExitInternal;

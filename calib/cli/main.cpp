@@ -16,6 +16,9 @@ int main(int argc, char** argv) {
   add_run(app, code);
   add_fit(app, code);
   add_validate(app, code);
+  add_compare(app, code);
+  add_diff(app, code);
+  add_import(app, code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

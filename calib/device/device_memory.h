@@ -38,8 +38,14 @@ class DeviceMemory {
 
 class Stream {
  public:
-  // Does not wait for the default stream.
-  Stream() { CALIB_CUDA(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
+  // Does not wait for the default stream. Blocks of a stream that goes first are placed before those of others that
+  // wait for an SM: communication is launched so, or it would start only when a large kernel ends.
+  explicit Stream(bool goes_first = false) {
+    int last = 0;
+    int first = 0;
+    CALIB_CUDA(cudaDeviceGetStreamPriorityRange(&last, &first));
+    CALIB_CUDA(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, goes_first ? first : last));
+  }
   ~Stream() { CALIB_CUDA_NOEXCEPT(cudaStreamDestroy(stream_)); }
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;

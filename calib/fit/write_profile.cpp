@@ -120,6 +120,7 @@ std::string residuals_csv(const std::vector<FitResult>& results) {
 }
 
 bool plot_residuals(const std::vector<FitResult>& results, const std::string& title, const std::string& file) {
+  if (std::all_of(results.begin(), results.end(), [](const FitResult& r) { return r.errors.empty(); })) return true;
   if (std::system("gnuplot --version > /dev/null 2>&1") != 0) return false;
   std::FILE* pipe = popen("gnuplot", "w");
   if (pipe == nullptr) return false;

@@ -17,6 +17,7 @@ std::string profile_yaml(const Profile& profile, const std::string& comment);
 std::string residuals_csv(const std::vector<FitResult>& results);
 
 // Spread of the errors of every fitted entry, drawn with gnuplot; false, and no file, when gnuplot is not installed.
+// Nothing to draw is no failure.
 bool plot_residuals(const std::vector<FitResult>& results, const std::string& title, const std::string& file);
 
 } // namespace tessella::calib

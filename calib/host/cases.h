@@ -26,6 +26,9 @@ namespace tessella::calib {
 // Throws std::invalid_argument for an op that the host has no kernel for.
 std::unique_ptr<OpCase> host_case(const OpShape& shape);
 
+// Whether the host has a kernel for it and a core can run it in some ten milliseconds; otherwise why not.
+bool host_can(const OpShape& shape, std::string& why_not);
+
 // Every (op, kernel) there is, in the order of the table.
 std::vector<std::pair<std::string, std::string>> host_ops();
 

@@ -20,20 +20,6 @@ bool is_collective(const OpShape& shape) {
   return std::find(kCollectives.begin(), kCollectives.end(), shape.op) != kCollectives.end();
 }
 
-// Multiply-adds, or elements where there are none; seconds on a core.
-constexpr double kMostWork = 2e9;
-
-double size_of(const OpShape& s) {
-  double size = 1.0;
-  for (const auto& [name, value] : s.dims) {
-    const bool counts = name != "skew" && name != "batch" && name != "kv_heads" && name != "experts" && name != "dim" &&
-                        !(name == "seq" && s.op == "copy");
-    if (counts && value > 0) size *= static_cast<double>(value);
-    if (name == "seq" && s.op.starts_with("attention")) size *= static_cast<double>(value);
-  }
-  return size;
-}
-
 class HostMachine : public Machine {
  public:
   explicit HostMachine(int ranks) : ranks_(ranks) {}
@@ -52,11 +38,7 @@ class HostMachine : public Machine {
       why_not = fmt::format("needs {} ranks, there are {}", shape.ranks, ranks_);
       return shape.ranks <= ranks_;
     }
-    const auto ops = host_ops();
-    why_not = "the host has no kernel for it";
-    if (std::find(ops.begin(), ops.end(), std::pair(shape.op, shape.kernel)) == ops.end()) return false;
-    why_not = "too large for a CPU core";
-    return size_of(shape) <= kMostWork;
+    return host_can(shape, why_not);
   }
 
   std::vector<RawRow> measure(const OpShape& shape, const MeasureOptions& options) override {

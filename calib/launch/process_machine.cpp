@@ -5,7 +5,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -81,9 +80,7 @@ class ProcessMachine : public Machine {
       why_not = fmt::format("this job has {} ranks", world_.size);
       return shape.ranks == world_.size && shape.op != "send_recv" && shape.dim("bytes") <= kFloats * 4;
     }
-    const auto ops = host_ops();
-    why_not = "the host has no kernel for it";
-    return std::find(ops.begin(), ops.end(), std::pair(shape.op, shape.kernel)) != ops.end();
+    return host_can(shape, why_not);
   }
 
   std::vector<RawRow> measure(const OpShape& shape, const MeasureOptions& options) override try {

@@ -81,7 +81,7 @@ std::string sibling_program(const std::string& name) {
   namespace fs = std::filesystem;
   std::error_code ignored;
   const fs::path own = fs::read_symlink("/proc/self/exe", ignored).parent_path();
-  for (const fs::path& folder : {own, own.parent_path(), own.parent_path() / "sim" / "cli"}) {
+  for (const fs::path& folder : {own, own.parent_path().parent_path() / "sim" / "cli"}) {
     const fs::path candidate = folder / name;
     if (fs::is_regular_file(candidate, ignored)) return candidate.string();
   }

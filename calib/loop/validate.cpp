@@ -24,8 +24,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-MeasureOptions kernel_options() {
+// `working_set`: what a rank touches between two uses of the same weight.
+MeasureOptions kernel_options(std::size_t working_set) {
   MeasureOptions o;
+  o.rotate_bytes = working_set;
   o.stop.ci95 = 0.02;
   o.stop.min_samples = 9;
   o.stop.max_samples = 60;
@@ -38,10 +40,12 @@ class Rounds {
  public:
   explicit Rounds(const ValidateOptions& options)
       : options_(options), shapes_(loop_shapes(options.model, options.plans)), rows_(shapes_.size()),
-        steps_(options.plans.size()) {
+        steps_(options.plans.size()), plan_medians_(options.plans.size()) {
     for (const LoopPlan& plan : options.plans) {
       executions_.emplace_back(options.model, plan);
       ranks_ = std::max(ranks_, plan.world());
+      for (const std::int64_t params : executions_.back().parameters_per_rank())
+        working_set_ = std::max(working_set_, 2 * sizeof(float) * static_cast<std::size_t>(params)); // and gradients
     }
   }
 
@@ -53,6 +57,7 @@ class Rounds {
       for (std::size_t p = 0; p < executions_.size(); ++p) {
         auto steps = executions_[p].run(2, options_.steps, 3 * options_.steps);
         if (options_.require_undisturbed) require_undisturbed(options_.plans[p], steps);
+        plan_medians_[p].push_back(typical_step(steps).seconds);
         std::move(steps.begin(), steps.end(), std::back_inserter(steps_[p]));
       }
     }
@@ -63,6 +68,11 @@ class Rounds {
     for (const auto& rounds : rows_) all.push_back(pool(rounds));
     return all;
   }
+  double drift() const {
+    double largest = spread(kernel_seconds());
+    for (const auto& medians : plan_medians_) largest = std::max(largest, spread(medians));
+    return largest;
+  }
   double weight(const OpShape& shape) const {
     for (const LoopShape& s : shapes_)
       if (s.shape == shape) return s.count;
@@ -72,8 +82,8 @@ class Rounds {
 
  private:
   RawRow measure_shape(const OpShape& shape) const {
-    if (shape.ranks > 1) return measure_collective(shape, kernel_options());
-    return measure_on_ranks(shape, ranks_, kernel_options(), {Temperature::cold}).front();
+    if (shape.ranks > 1) return measure_collective(shape, kernel_options(working_set_));
+    return measure_on_ranks(shape, ranks_, kernel_options(working_set_), {Temperature::cold}).front();
   }
   static void require_undisturbed(const LoopPlan& plan, const std::vector<ExecutedStep>& steps) {
     const ExecutedStep& calmest = *std::min_element(
@@ -81,6 +91,21 @@ class Rounds {
     if (calmest.disturbed <= kDisturbedShare * calmest.seconds) return;
     throw MachineBusy(fmt::format("{}: each of {} steps was disturbed, the calmest for {:.1f} of {:.1f} ms", plan.name,
                                   steps.size(), 1e3 * calmest.disturbed, 1e3 * calmest.seconds));
+  }
+  // [round]: every kernel as often as the plans run it.
+  std::vector<double> kernel_seconds() const {
+    std::vector<double> sums(static_cast<std::size_t>(options_.rounds), 0.0);
+    for (std::size_t i = 0; i < shapes_.size(); ++i) {
+      const bool all =
+          std::all_of(rows_[i].begin(), rows_[i].end(), [](const RawRow& row) { return row.status == RowStatus::ok; });
+      for (std::size_t r = 0; all && r < sums.size(); ++r)
+        sums[r] += shapes_[i].count * rows_[i][r].measurement.summary.median;
+    }
+    return sums;
+  }
+  static double spread(const std::vector<double>& seconds) {
+    const auto [fastest, slowest] = std::minmax_element(seconds.begin(), seconds.end());
+    return *slowest / *fastest - 1.0;
   }
   void say(const std::string& line) const {
     if (options_.say) options_.say(line);
@@ -90,8 +115,10 @@ class Rounds {
   std::vector<LoopShape> shapes_;
   std::vector<std::vector<RawRow>> rows_; // [shape][round]
   std::vector<PlanExecution> executions_;
-  std::vector<std::vector<ExecutedStep>> steps_; // [plan]
+  std::vector<std::vector<ExecutedStep>> steps_;  // [plan]
+  std::vector<std::vector<double>> plan_medians_; // [plan][round]
   int ranks_ = 1;
+  std::size_t working_set_ = 0;
 };
 
 void require_empty(const std::string& folder) {
@@ -139,6 +166,24 @@ Json row_json(const Comparison& c) {
           {"predicted_shares", shares_json(c.simulated_shares)}};
 }
 
+// "12.3/12.5": measured and simulated.
+std::string both(double measured, double simulated) {
+  return fmt::format("{:.1f}/{:.1f}", 100.0 * measured, 100.0 * simulated);
+}
+
+std::string shares_line(const Comparison& c) {
+  const Shares& m = c.measured_shares;
+  const Shares& s = c.simulated_shares;
+  const StageTime* worst = &c.stages.front();
+  const auto error = [](const StageTime& t) { return t.simulated / t.measured - 1.0; };
+  for (const StageTime& t : c.stages)
+    if (std::abs(error(t)) > std::abs(error(*worst))) worst = &t;
+  return fmt::format("{:<24} {:>11} {:>11} {:>11} {:>13} {:>13}  {}{} {:+.1f} %\n", c.plan.name,
+                     both(m.exposed_ep, s.exposed_ep), both(m.exposed_pp, s.exposed_pp),
+                     both(m.exposed_dp, s.exposed_dp), both(m.imbalance, s.imbalance), both(m.bubble, s.bubble),
+                     worst->stage, letter(worst->kind), 100.0 * error(*worst));
+}
+
 void summarize(Validation& v) {
   std::vector<double> errors;
   for (const Comparison& c : v.plans) errors.push_back(std::abs(c.error));
@@ -163,6 +208,7 @@ Validation validate(const ValidateOptions& options) {
   write_measurements(options, rows, v.cpu);
   for (const RawRow& row : rows) v.kernel_samples_dropped += row.measurement.throttled;
   v.kernels = static_cast<std::int64_t>(rows.size());
+  v.drift = rounds.drift();
   const HostFit fit =
       fit_host(rows, "host_core/closed_loop", v.cpu, [&](const OpShape& shape) { return rounds.weight(shape); });
   for (std::size_t p = 0; p < options.plans.size(); ++p) {
@@ -190,6 +236,7 @@ std::string to_json(const Validation& v) {
                        {"max_abs_error", v.max_abs_error},
                        {"pairs", v.ranking.pairs},
                        {"pairs_wrong", v.ranking.wrong},
+                       {"drift", v.drift},
                        {"kernels", v.kernels},
                        {"kernel_samples_dropped", v.kernel_samples_dropped}}}};
   return root.dump(2) + "\n";
@@ -202,9 +249,13 @@ std::string to_text(const Validation& v) {
     text += fmt::format("{:<24} {:>7.2f} ms {:>5.1f} % {:>6} {:>10} {:>7.2f} ms {:>+6.1f} %  {}\n", c.plan.name,
                         1e3 * c.step.median, 100.0 * c.step.mad / c.step.median, c.step.n, c.disturbed,
                         1e3 * c.simulated, 100.0 * c.error, c.same_order ? "same" : c.order_difference);
-  text += fmt::format("median |error| {:.1f} %, worst {:.1f} %; of {} pairs that differ by more than 5 %, {} in the "
-                      "wrong order\n",
-                      100.0 * v.median_abs_error, 100.0 * v.max_abs_error, v.ranking.pairs, v.ranking.wrong);
+  text += fmt::format("\n{:<24} {:>11} {:>11} {:>11} {:>13} {:>13}  {}\n", "% of step, both", "exposed EP",
+                      "exposed PP", "exposed DP", "imbalance", "bubble", "worst stage");
+  for (const Comparison& c : v.plans) text += shares_line(c);
+  text += fmt::format("\nmedian |error| {:.1f} %, worst {:.1f} %; of {} pairs that differ by more than 5 %, {} in the "
+                      "wrong order; rounds differ by up to {:.1f} %\n",
+                      100.0 * v.median_abs_error, 100.0 * v.max_abs_error, v.ranking.pairs, v.ranking.wrong,
+                      100.0 * v.drift);
   return text;
 }
 

@@ -38,6 +38,10 @@ struct Validation {
   Ranking ranking;          // margin 5 %
   std::int64_t kernels = 0; // shapes measured
   std::int64_t kernel_samples_dropped = 0;
+  // How far the machine itself was from repeating: the largest change between two rounds of a plan's step, or of all
+  // kernels of the plans together, as (slowest - fastest) / fastest of the rounds' medians. Says nothing about the
+  // simulator, and bounds what can be said about it.
+  double drift = 0.0;
   std::string cpu;
   bool realtime = false; // was granted
 };
@@ -47,9 +51,10 @@ struct Validation {
 // Throws InputError when the folder is not empty or the simulator fails, and MachineBusy.
 Validation validate(const ValidateOptions& options);
 
-// Keys: rows[{id, measured_s, mad_s, steps, disturbed, predicted_s, error, same_order, stages, shares}], overall{...}.
+// Keys: rows[{id, measured_s, mad_s, steps, disturbed, predicted_s, error, same_order, stages, measured_shares,
+// predicted_shares}], overall{...}.
 std::string to_json(const Validation& v);
-// For people, one line per plan.
+// For people: one line per plan, then the shares of the step.
 std::string to_text(const Validation& v);
 
 } // namespace tessella::calib

@@ -36,7 +36,7 @@ class DeviceLog {
 double checked_result(OpCase& op, const OpShape& shape, const Backend& backend) {
   backend.timer->seconds_of([&] { op.launch(0); });
   const double error = op.verify();
-  const double limit = error_limit(shape.dtype);
+  const double limit = op.tolerance(shape);
   if (!(error <= limit)) // not a number never passes
     throw WrongResult(
         fmt::format("{}: relative error {:.3g} against the reference, limit {:.3g}", shape.text(), error, limit));
@@ -117,9 +117,10 @@ const char* name(Temperature t) {
   return t == Temperature::cold ? "cold" : "hot";
 }
 
-std::size_t cold_sets(const Work& work, const Backend& backend) {
+std::size_t cold_sets(const Work& work, const Backend& backend, std::size_t rotate_bytes) {
   const std::size_t one = std::max<std::size_t>(1, work.footprint);
-  const std::size_t wanted = std::clamp<std::size_t>(3 * backend.cache_bytes / one + 1, 2, 1024);
+  const std::size_t all = std::max(3 * backend.cache_bytes, rotate_bytes);
+  const std::size_t wanted = std::clamp<std::size_t>(all / one + 1, 2, 1024);
   return std::clamp<std::size_t>(backend.memory_bytes / one, 1, wanted);
 }
 
@@ -127,7 +128,7 @@ std::vector<Measurement> measure(OpCase& op, const OpShape& shape, const Backend
                                  const MeasureOptions& options, const std::vector<Temperature>& temperatures) {
   TSL_CHECK(backend.timer != nullptr && backend.clocks != nullptr);
   const bool cold = std::find(temperatures.begin(), temperatures.end(), Temperature::cold) != temperatures.end();
-  const std::size_t sets = cold ? cold_sets(op.work(), backend) : 1;
+  const std::size_t sets = cold ? cold_sets(op.work(), backend, options.rotate_bytes) : 1;
   op.prepare(sets);
   const double error = checked_result(op, shape, backend);
   std::vector<Measurement> all;

@@ -46,6 +46,7 @@ struct MeasureOptions {
   StopLimits stop;
   double batch_seconds = 0.0; // a sample times as many launches as take about this long; 0: one
   std::int64_t warmup = 3;
+  std::size_t rotate_bytes = 0; // cold inputs rotate over at least so much, where that is more than three caches
   double throttled_share = 0.9; // gives up when more than this share of at least 50 samples was throttled
 };
 
@@ -61,9 +62,9 @@ struct Measurement {
   std::optional<double> temperature_c;
 };
 
-// How many input sets a cold measurement needs: together more than three caches, at least 2 and at most 1024, and no
-// more than fit into memory_bytes (at least 1).
-std::size_t cold_sets(const Work& work, const Backend& backend);
+// How many input sets a cold measurement needs: together more than three caches (and than `rotate_bytes`), at least 2
+// and at most 1024, and no more than fit into memory_bytes (at least 1).
+std::size_t cold_sets(const Work& work, const Backend& backend, std::size_t rotate_bytes = 0);
 
 // Throws WrongResult, OutOfMemory (from prepare), and ThrottledThroughout.
 std::vector<Measurement> measure(OpCase& op, const OpShape& shape, const Backend& backend,

@@ -63,6 +63,10 @@ std::vector<std::int64_t> expert_tokens(const OpShape& shape) {
   return tokens;
 }
 
+double OpCase::tolerance(const OpShape& shape) const {
+  return error_limit(shape.dtype);
+}
+
 // fp32 sums of thousands of terms stay below 1e-5, bf16 operands between 1e-3 and 1e-2, fp8 (3 mantissa bits) below
 // 0.1.
 double error_limit(const std::string& dtype) {

@@ -54,9 +54,11 @@ class OpCase {
   // Relative error of set 0's result, |out - ref| / |ref| in the Frobenius norm, against a reference in higher
   // precision. Called after launch(0) has completed.
   virtual double verify() = 0;
+  // How far a correct kernel may be from its reference.
+  virtual double tolerance(const OpShape& shape) const;
 };
 
-// How far a correct kernel may be from its reference.
+// By the type of the elements: bf16 0.02, fp8 0.1, else (fp32) 1e-4.
 double error_limit(const std::string& dtype);
 
 // The device has not enough memory for a case.

@@ -146,7 +146,7 @@ RawTable::RawTable(const std::string& path) : path_(path) {
     if (!text.starts_with(raw_header()))
       throw InputError(path, "is not a table of measurements of this version; choose another folder");
     rows_ = parse_rows(path, text);
-    for (const RawRow& r : rows_) known_.insert({r.shape, r.measurement.temperature});
+    for (const RawRow& r : rows_) remember(r);
   }
   file_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
   if (file_ < 0) throw InputError(path, fmt::format("cannot open for writing: {}", std::strerror(errno)));
@@ -170,7 +170,11 @@ RawTable::~RawTable() {
 void RawTable::append(const RawRow& row) {
   write_all(file_, path_, to_csv(row));
   rows_.push_back(row);
-  known_.insert({row.shape, row.measurement.temperature});
+  remember(row);
+}
+
+void RawTable::remember(const RawRow& row) {
+  if (row.status != RowStatus::throttled) known_.insert({row.shape, row.measurement.temperature});
 }
 
 } // namespace tessella::calib

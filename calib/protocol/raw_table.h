@@ -40,11 +40,14 @@ class RawTable {
   // Written through to the file at once. Throws InputError naming the reason ("no space left on device").
   void append(const RawRow& row);
 
+  // Measured, or failed for good; what was only throttled may be tried again.
   bool has(const OpShape& shape, Temperature t) const { return known_.contains({shape, t}); }
   const std::vector<RawRow>& rows() const { return rows_; }
   bool cut_partial_line() const { return cut_; }
 
  private:
+  void remember(const RawRow& row);
+
   std::string path_;
   int file_ = 0;
   bool cut_ = false;

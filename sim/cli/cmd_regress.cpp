@@ -14,10 +14,9 @@
 #include "sim/cli/exit_code.h"
 #include "sim/cli/experiment.h"
 #include "sim/cli/progress.h"
-#include "sim/cli/snapshot.h"
 #include "sim/config/load_baseline.h"
 #include "sim/config/read_result.h"
-#include "sim/planner/simulate.h"
+#include "sim/planner/regress/snapshot.h"
 #include "sim/report/regression.h"
 
 namespace tessella {
@@ -39,11 +38,11 @@ Snapshot run(const BaselineEntry& entry, const RegressFlags& flags) {
   experiment.file = entry.experiment;
   experiment.overrides = entry.overrides;
   experiment.overrides.insert(experiment.overrides.end(), flags.overrides.begin(), flags.overrides.end());
-  const Scenario scenario = load_experiment(experiment);
-  RunOptions options;
+  SnapshotOptions options;
+  options.plan = entry.plan;
   options.threads = flags.threads;
   options.stop = &interrupt_flag();
-  Snapshot s = snapshot_of(scenario, simulate(scenario, options));
+  Snapshot s = take_snapshot(load_experiment(experiment), options);
   s.name = entry.name;
   s.tool = TESSELLA_VERSION;
   s.note = flags.note;

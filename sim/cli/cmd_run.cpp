@@ -12,7 +12,10 @@
 #include "sim/cli/commands.h"
 #include "sim/cli/exit_code.h"
 #include "sim/cli/experiment.h"
+#include "sim/cli/html_file.h"
 #include "sim/cli/progress.h"
+#include "sim/exec/lower.h"
+#include "sim/exec/routed_loads.h"
 #include "sim/planner/simulate.h"
 #include "sim/report/csv.h"
 #include "sim/report/json.h"
@@ -28,6 +31,7 @@ struct RunFlags {
   unsigned threads = std::max(1U, std::thread::hardware_concurrency());
   std::string json;
   std::string csv;
+  std::string report;
   std::string trace;
   std::vector<std::int32_t> trace_ranks;
   std::vector<std::int32_t> trace_steps = {0};
@@ -35,13 +39,14 @@ struct RunFlags {
   bool capacity = false;
   bool regret = false;
   bool timeline = false;
+  bool detail = false;
   bool no_fold = false;
 };
 
 // By default the first rank of each pipeline position of the first replica.
 TraceRequest trace_request(const RunFlags& flags, const Scenario& scenario) {
   TraceRequest request;
-  if (flags.trace.empty() && !flags.timeline) return request;
+  if (flags.trace.empty() && flags.report.empty() && !flags.timeline && !flags.detail) return request;
   request.ranks = flags.trace_ranks;
   const auto world = static_cast<std::int32_t>(scenario.parallelism.world_size);
   for (const std::int32_t rank : request.ranks)
@@ -114,6 +119,8 @@ int run(const RunFlags& flags) {
   if (!flags.precision.empty()) options.enough = enough_at(fraction_of(flags.precision));
   options.progress = [progress](std::int64_t done, std::int64_t total) { progress->update(done, total); };
   RunResult result = simulate(scenario, options);
+  if ((!flags.json.empty() || !flags.report.empty()) && !is_uniform(scenario.profile))
+    result.load_rows = first_step_loads(scenario);
   if (!flags.trace.empty()) {
     const auto dropped = write_trace_file(scenario, result, flags.trace);
     if (dropped) result.warnings.push_back(*dropped);
@@ -124,7 +131,11 @@ int run(const RunFlags& flags) {
     write_text(flags.csv + ".ranks.csv", rank_ledger_csv(scenario, result));
     write_text(flags.csv + ".stages.csv", stage_csv(scenario, result));
   }
-  if (!flags.json.empty()) write_text(flags.json, run_json(scenario, result));
+  if (!flags.json.empty()) write_text(flags.json, run_json(scenario, result, {flags.detail}));
+  if (!flags.report.empty()) {
+    const ReportInput input{scenario.name, run_json(scenario, result, {true})};
+    write_report(flags.report, {&input, 1});
+  }
   if (flags.json != "-") print_result(flags, scenario, result);
   if (flags.json != "-" && flags.regret) print_regret(scenario, options, result);
   const TextStyle plain{false, 80};
@@ -152,6 +163,9 @@ void add_run(CLI::App& app, int& code) {
       ->check(CLI::Range(1U, 1024U))
       ->capture_default_str();
   command->add_option("--json", flags->json, "result as JSON; - for standard output")->type_name("FILE");
+  command->add_flag("--detail", flags->detail, "in the JSON also every rank's ledger and the traced ranks over time");
+  command->add_option("--report", flags->report, "the result as one HTML file that opens without a network")
+      ->type_name("FILE.html");
   command->add_option("--csv", flags->csv, "PREFIX.ranks.csv and PREFIX.stages.csv")->type_name("PREFIX");
   command->add_option("--trace", flags->trace, "Chrome trace for ui.perfetto.dev; .gz compresses")->type_name("FILE");
   command->add_option("--trace-ranks", flags->trace_ranks, "ranks to trace (default: one per pipeline position)")

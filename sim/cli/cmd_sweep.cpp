@@ -14,8 +14,10 @@
 #include "sim/cli/commands.h"
 #include "sim/cli/exit_code.h"
 #include "sim/cli/experiment.h"
+#include "sim/cli/gnuplot.h"
 #include "sim/cli/sweep_run.h"
 #include "sim/config/load_sweep.h"
+#include "sim/store/sweep_views.h"
 
 namespace tessella {
 namespace {
@@ -31,6 +33,7 @@ struct SweepFlags {
   unsigned threads = std::max(1U, std::thread::hardware_concurrency());
   std::string where;
   std::string csv;
+  std::string plot;
 };
 
 // Next to where one works, not next to the sweep file: SWEEP.db, or SWEEP.2-of-8.db for a shard.
@@ -105,6 +108,38 @@ void print_summary(const SweepOutcome& outcome, const std::vector<ResultRow>& ro
   print_best(rows);
 }
 
+Plot plot_of(const std::vector<ViewPoint>& points) {
+  Plot plot;
+  for (const ViewPoint& p : points) {
+    plot.points.emplace_back(p.x, p.y);
+    if (p.best) plot.line.emplace_back(p.x, p.y);
+  }
+  return plot;
+}
+
+// PREFIX.scaling.svg and PREFIX.pareto.svg.
+void draw_views(const std::string& sweep, const std::vector<ResultRow>& rows, const std::string& prefix) {
+  if (std::none_of(rows.begin(), rows.end(), [](const ResultRow& row) { return row.status == "ok"; })) {
+    fmt::print(stderr, "nothing that fits is selected: no plots\n");
+    return;
+  }
+  Plot scaling = plot_of(scaling_view(rows));
+  scaling.title = sweep + ": scaling";
+  scaling.x_label = "GPUs";
+  scaling.y_label = "MFU";
+  scaling.all = "plans that fit";
+  scaling.best = "best of each size";
+  scaling.log_x = true;
+  Plot pareto = plot_of(pareto_view(rows));
+  pareto.title = sweep + ": time against memory";
+  pareto.x_label = "peak memory, GiB";
+  pareto.y_label = "GPU-seconds per million tokens";
+  pareto.all = "plans that fit";
+  pareto.best = "no plan is both faster and leaner";
+  for (const auto& [plot, file] : {std::pair(&scaling, prefix + ".scaling.svg"), {&pareto, prefix + ".pareto.svg"}})
+    if (!draw(*plot, file)) fmt::print(stderr, "gnuplot is not installed: no {}\n", file);
+}
+
 int sweep(const SweepFlags& flags) {
   SweepSpec spec = load_sweep(flags.file);
   parse_where(flags.where); // wrong text is said before the work, not after it
@@ -122,6 +157,7 @@ int sweep(const SweepFlags& flags) {
     fmt::print("{}", to_csv(rows));
   else if (!flags.csv.empty())
     write_file(flags.csv, to_csv(rows));
+  if (!flags.plot.empty()) draw_views(spec.name, rows, flags.plot);
   if (flags.csv != "-") print_summary(outcome, rows, db.path());
   if (!outcome.interrupted) return kExitOk;
   fmt::print(stderr, "interrupted; the same command resumes\n");
@@ -163,6 +199,11 @@ void add_sweep(CLI::App& app, int& code) {
       ->capture_default_str();
   command->add_option("--where", flags->where, "select rows, e.g. \"status == 'ok' and mfu > 0.3 and pp <= 8\"");
   command->add_option("--csv", flags->csv, "selected rows as CSV; - for standard output")->type_name("FILE");
+  command
+      ->add_option("--plot", flags->plot,
+                   "PREFIX.scaling.svg (MFU over GPUs) and PREFIX.pareto.svg (time over memory) of the selected rows; "
+                   "needs gnuplot")
+      ->type_name("PREFIX");
   command->footer(
       "The same command resumes after an interrupt or a kill. In a Slurm job array or an indexed Kubernetes\n"
       "job each task takes its own shard; put the databases together with tessella merge.\n"

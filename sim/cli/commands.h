@@ -18,6 +18,7 @@ void add_validate(CLI::App& app, int& code);
 void add_sweep(CLI::App& app, int& code);
 void add_merge(CLI::App& app, int& code);
 void add_compare(CLI::App& app, int& code);
+void add_report(CLI::App& app, int& code);
 void add_regress(CLI::App& app, int& code);
 void add_import(CLI::App& app, int& code);
 void add_pair(CLI::App& app, int& code);

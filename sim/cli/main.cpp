@@ -23,6 +23,7 @@ int main(int argc, char** argv) {
   add_sweep(app, code);
   add_merge(app, code);
   add_compare(app, code);
+  add_report(app, code);
   add_regress(app, code);
   add_import(app, code);
   add_search(app, code);

@@ -28,6 +28,7 @@ BaselineEntry read_entry(const Node& node, Problems& problems) {
   map.required("name", entry.name, read_name);
   map.required("experiment", entry.experiment, read_text);
   map.optional("set", entry.overrides, read_overrides);
+  map.optional("plan", entry.plan, read_bool);
   map.done();
   if (entry.name.find('/') != std::string::npos || entry.name.starts_with("."))
     map.problem("name", "name names a file and cannot hold / or begin with a dot");

@@ -1,8 +1,9 @@
 // A baseline folder: baseline.yaml, written by people, and expected/NAME.yaml, written by `tessella regress --accept`.
+// Paths are relative to the folder.
 //   baseline: name
 //   experiments:
-//     - {name: qwen3, experiment: ../experiments/01_x/experiment.yaml, set: {batch.gbs: 256}}   # relative to the
-//     folder
+//     - {name: qwen3, experiment: ../experiments/01_x/experiment.yaml, set: {batch.gbs: 256}}
+//     - {name: planned, experiment: ../x.yaml, plan: true}    # partition and pairs as the planner would choose them now
 //   tolerances:
 //     - {of: imbalance.costs, relative: 0.1 %, reason: "kernel fits are deterministic"}
 //     - {of: totals.mfu, absolute: 0.001, reason: "..."}

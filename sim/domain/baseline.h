@@ -48,6 +48,7 @@ struct BaselineEntry {
   std::string name;
   std::string experiment; // path, resolved
   std::vector<std::string> overrides;
+  bool plan = false; // plan the partition and the pairs anew, instead of running what the experiment says
   bool operator==(const BaselineEntry&) const = default;
 };
 

@@ -9,13 +9,8 @@ namespace tessella {
 BubbleFiller::BubbleFiller(const Program& program, const FillerOptions& options, const FillPlan& plan)
     : options_(options), plan_(plan), ranks_(static_cast<std::size_t>(program.group_size)),
       ep_block_(static_cast<std::size_t>(program.ep_block)), pools_(program.positions.size() * ranks_),
-      fullest_(pools_.size()) {
-  for (const Template& t : program.templates) {
-    std::size_t points = 0;
-    for (const Op& op : t.ops) points += op.fill_point > 0 ? 1 : 0;
-    last_point_.insert(last_point_.end(), points, last_point_.size() + points - 1);
-  }
-  std::size_t places = last_point_.size();
+      fullest_(pools_.size()), peak_bytes_(program.positions.size()) {
+  auto places = static_cast<std::size_t>(program.num_fill_points);
   for (const auto& slots : program.schedule.ranks) {
     first_message_.push_back(places);
     places += slots.size();
@@ -27,15 +22,13 @@ void BubbleFiller::begin_step() {
   constexpr float kNewest = 2.0F / 11.0F;
   for (const Pool& p : pools_) TSL_CHECK(p.tasks.empty());
   sums_ = {};
+  std::fill(peak_bytes_.begin(), peak_bytes_.end(), 0);
   std::fill(fullest_.begin(), fullest_.end(), 0);
   for (Waits& w : waits_) {
     if (w.count == 0) continue;
-    const auto n = static_cast<float>(w.count);
-    const float part = w.known ? kNewest : 1.0F;
-    w.whole += part * (w.whole_sum / n - w.whole);
-    w.for_others += part * (w.for_others_sum / n - w.for_others);
+    w.mean += (w.known ? kNewest : 1.0F) * (w.sum / static_cast<float>(w.count) - w.mean);
     w.known = true;
-    w.whole_sum = w.for_others_sum = 0.0F;
+    w.sum = 0.0F;
     w.count = 0;
   }
 }
@@ -46,7 +39,7 @@ std::optional<Duration> BubbleFiller::at_its_place(std::size_t group, std::size_
   const bool full = !has_room(group, rank, task);
   if (!options_.policy->defers) return actual;
   if (!full) {
-    push(p, task, actual);
+    push(group, rank, task, actual);
     ++fullest_[group * ranks_ + rank];
     ++sums_.deferred;
     return std::nullopt;
@@ -57,7 +50,7 @@ std::optional<Duration> BubbleFiller::at_its_place(std::size_t group, std::size_
   const auto at = static_cast<std::size_t>(older - p.tasks.begin());
   const Duration instead = p.actual[at];
   take(group, rank, at);
-  push(p, task, actual);
+  push(group, rank, task, actual);
   return instead;
 }
 
@@ -65,7 +58,8 @@ bool BubbleFiller::has_room(std::size_t group, std::size_t rank, const PoolTask&
   const Pool& p = pool(group, rank);
   const auto held = static_cast<std::int64_t>(p.tasks.size());
   const std::int64_t most = options_.policy->together ? std::max(held, fullest_[group * ranks_ + rank]) : held;
-  return most < options_.pool && p.bytes + task.bytes <= options_.headroom_bytes;
+  const std::int64_t room = options_.headroom_bytes.empty() ? INT64_MAX : options_.headroom_bytes[group];
+  return most < options_.pool && p.bytes + task.bytes <= room;
 }
 
 void BubbleFiller::exchange_fill(std::size_t group) {
@@ -78,7 +72,8 @@ void BubbleFiller::exchange_fill(std::size_t group) {
   }
 }
 
-void BubbleFiller::push(Pool& p, const PoolTask& task, Duration actual) {
+void BubbleFiller::push(std::size_t group, std::size_t rank, const PoolTask& task, Duration actual) {
+  Pool& p = pool(group, rank);
   p.tasks.push_back(task);
   p.tasks.back().eligible =
       std::none_of(p.tasks.begin(), p.tasks.end() - 1, [&](const PoolTask& t) { return t.weight == task.weight; });
@@ -86,6 +81,7 @@ void BubbleFiller::push(Pool& p, const PoolTask& task, Duration actual) {
   p.bytes += task.bytes;
   sums_.pool_peak = std::max(sums_.pool_peak, static_cast<std::int64_t>(p.tasks.size()));
   sums_.pool_peak_bytes = std::max(sums_.pool_peak_bytes, p.bytes);
+  peak_bytes_[group] = std::max(peak_bytes_[group], p.bytes);
 }
 
 void BubbleFiller::take(std::size_t group, std::size_t rank, std::size_t task) {
@@ -117,27 +113,17 @@ BubbleFiller::Work BubbleFiller::at(std::size_t group, std::size_t rank, std::si
   return {p.tasks[task], p.actual[task]};
 }
 
-void BubbleFiller::note_wait(std::size_t place, std::size_t rank, Duration whole, Duration for_others) {
+void BubbleFiller::note_wait(std::size_t place, std::size_t rank, Duration wait) {
   if (waits_.empty()) return;
   Waits& w = waits_[place * ranks_ + rank];
-  w.whole_sum += static_cast<float>(whole.ps);
-  w.for_others_sum += static_cast<float>(for_others.ps);
+  w.sum += static_cast<float>(wait.ps);
   ++w.count;
 }
 
 void BubbleFiller::recall(std::size_t place, std::size_t rank, FillSlot& slot) const {
   if (waits_.empty()) return;
   const Waits& here = waits_[place * ranks_ + rank];
-  if (here.known) slot.average = Duration{static_cast<std::int64_t>(here.whole)};
-  if (place >= last_point_.size()) return;
-  constexpr std::size_t kAhead = 2;
-  std::optional<float> least;
-  for (std::size_t next = place + 1; next <= std::min(place + kAhead, last_point_[place]); ++next) {
-    const Waits& w = waits_[next * ranks_ + rank];
-    const float wait = w.known ? w.for_others : w.count > 0 ? w.for_others_sum / static_cast<float>(w.count) : 0.0F;
-    least = least ? std::min(*least, wait) : wait;
-  }
-  if (least) slot.later_wait = Duration{static_cast<std::int64_t>(*least)};
+  if (here.known) slot.average = Duration{static_cast<std::int64_t>(here.mean)};
 }
 
 } // namespace tessella

@@ -22,7 +22,7 @@ struct FillerOptions {
   const FillPolicy* policy = nullptr; // a row of the table; null or "none": no filler
   std::int64_t pool = 8;
   Duration decision_cost;
-  std::int64_t headroom_bytes = INT64_MAX; // memory that deferred tasks of one rank may hold
+  std::vector<std::int64_t> headroom_bytes; // [position] memory that deferred tasks of one rank may hold; empty: any
 
   bool on() const { return policy != nullptr && (policy->pick != nullptr || policy->knowing != nullptr); }
 };
@@ -41,6 +41,7 @@ class BubbleFiller {
   void begin_step();
   const FillSums& sums() const { return sums_; }
   FillSums& sums() { return sums_; }
+  const std::vector<std::int64_t>& peak_bytes() const { return peak_bytes_; } // [position], of one rank
   const FillerOptions& options() const { return options_; }
   const FillPlan& plan() const { return plan_; }
 
@@ -65,7 +66,7 @@ class BubbleFiller {
   // Places where a rank waits: fill points of templates, then messages by slot. Records and recalls waits.
   std::size_t point_place(std::int32_t fill_point) const { return static_cast<std::size_t>(fill_point - 1); }
   std::size_t message_place(std::size_t group, std::size_t slot) const { return first_message_[group] + slot; }
-  void note_wait(std::size_t place, std::size_t rank, Duration whole, Duration for_others);
+  void note_wait(std::size_t place, std::size_t rank, Duration wait);
   // Fills in what the rank remembers of a place.
   void recall(std::size_t place, std::size_t rank, FillSlot& slot) const;
 
@@ -78,14 +79,12 @@ class BubbleFiller {
   Pool& pool(std::size_t group, std::size_t rank) { return pools_[group * ranks_ + rank]; }
   const Pool& pool(std::size_t group, std::size_t rank) const { return pools_[group * ranks_ + rank]; }
   bool has_room(std::size_t group, std::size_t rank, const PoolTask& task) const;
-  void push(Pool& p, const PoolTask& task, Duration actual);
+  void push(std::size_t group, std::size_t rank, const PoolTask& task, Duration actual);
 
-  // Means in ps: of the steps before (weight 2 / 11 for the newest, as for a window of 10) and sums of this step.
+  // In ps: mean of the steps before (weight 2 / 11 for the newest, as for a window of 10) and sum of this step.
   struct Waits {
-    float whole = 0.0F;
-    float for_others = 0.0F;
-    float whole_sum = 0.0F;
-    float for_others_sum = 0.0F;
+    float mean = 0.0F;
+    float sum = 0.0F;
     std::int32_t count = 0;
     bool known = false;
   };
@@ -98,9 +97,9 @@ class BubbleFiller {
   // [group][rank], alike in an EP group: the fullest pool at the last exchange, and what was deferred since
   std::vector<std::int64_t> fullest_;
   std::vector<std::size_t> first_message_; // [group]
-  std::vector<std::size_t> last_point_;    // [fill point]: last one of its template
   std::vector<Waits> waits_;               // [place][rank], only when the policy keeps history
   FillSums sums_;
+  std::vector<std::int64_t> peak_bytes_;
 };
 
 } // namespace tessella

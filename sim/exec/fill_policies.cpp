@@ -37,20 +37,25 @@ std::optional<std::size_t> history(const RankView& view) {
   return best_fit(view, view.slot.average.value_or(view.slot.estimate));
 }
 
-// A rank that overruns a stretch holds nobody up as long as it would have waited for others at its next places anyway:
-// that wait is room too, and lets tasks run that fit into no single stretch. A task that fits without it goes first.
-std::optional<std::size_t> look_ahead(const RankView& view) {
-  if (const auto fits = best_fit(view, view.slot.estimate)) return fits;
-  if (view.slot.estimate == Duration{}) return std::nullopt;
-  return best_fit(view, view.slot.estimate + view.slot.later_wait);
-}
-
-// With tasks that can be cut, any eligible task fills the whole wait; the oldest keeps memory low.
-std::optional<std::size_t> clairvoyant(const RankView& view, const ActualWait& actual) {
-  if (actual.gap == Duration{}) return std::nullopt;
+std::optional<std::size_t> oldest(const RankView& view) {
   for (std::size_t i = 0; i < view.pool.size(); ++i)
     if (view.pool[i].eligible) return i;
   return std::nullopt;
+}
+
+// Whole tasks first; where none fits, a slice of the oldest, which keeps memory low. A slice shorter than this is not
+// worth a launch: the GEMMs take 100 to 400 us, so that slices are a good part of one and keep its efficiency
+// (assumed).
+constexpr Duration kLeastSlice{50'000'000};
+
+std::optional<std::size_t> look_ahead(const RankView& view) {
+  if (const auto fits = best_fit(view, view.slot.estimate)) return fits;
+  return view.slot.estimate < kLeastSlice ? std::nullopt : oldest(view);
+}
+
+// With tasks that can be cut, any eligible task fills the whole wait.
+std::optional<std::size_t> clairvoyant(const RankView& view, const ActualWait& actual) {
+  return actual.gap == Duration{} ? std::nullopt : oldest(view);
 }
 
 constexpr std::array kTable = std::to_array<FillPolicy>({
@@ -68,15 +73,17 @@ constexpr std::array kTable = std::to_array<FillPolicy>({
      .keeps_history = true,
      .pick = history},
     {.name = "look_ahead",
-     .description = "an EP group defers together; a fill may overrun by the wait expected at the next slots",
+     .description = "an EP group defers together; fills every wait, also with slices of a weight gradient",
      .defers = true,
-     .keeps_history = true,
      .together = true,
+     .everywhere = true,
+     .slices = true,
      .pick = look_ahead},
     {.name = "clairvoyant",
      .description = "UPPER BOUND, not realisable: is told the real waits, decides for free, cuts tasks to fit",
      .defers = true,
      .together = true,
+     .everywhere = true,
      .knowing = clairvoyant},
 });
 

@@ -43,7 +43,6 @@ struct FillSlot {
   bool beside_exchange = false;    // at an expert all-to-all; else at a message from a neighbouring stage
   Duration estimate;               // from token counts (or, for a message, the plan) and offline durations
   std::optional<Duration> average; // waits of this rank at this place, moving average over the last 10 steps
-  Duration later_wait;             // least wait for other ranks that it saw at its next places, so far; else 0
 };
 
 struct RankView {
@@ -73,10 +72,15 @@ struct FillPolicy {
   std::string_view name;
   std::string_view description;
   bool defers = false;        // weight gradients of B actions enter the pool
-  bool keeps_history = false; // FillSlot::average and later_wait are recorded
+  bool keeps_history = false; // FillSlot::average is recorded
   // Weight gradients are deferred by all ranks of an EP group or by none: when the fullest pool of the group, as
   // exchanged with the token counts before the last dispatch, has room. Else each rank looks at its own pool only.
   bool together = false;
+  // Fills at every wait for an exchange; else only right after MoE compute, where Tessera marks its slots.
+  bool everywhere = false;
+  // A task longer than the wait runs in it as far as the estimate allows and goes on later: a weight gradient can be
+  // computed by slices of its output, which leaves every sum as it is. Each slice costs a decision.
+  bool slices = false;
   Pick pick = nullptr;           // exactly one of the two, except for "none"
   KnowingPick knowing = nullptr; // decides for free, and its tasks are cut where the wait ends and go on later
 };

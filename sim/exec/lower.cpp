@@ -14,12 +14,15 @@
 namespace tessella {
 namespace {
 
-// An expert exchange right after MoE compute is a place where a rank may fill its wait.
+// At an expert exchange a rank may fill its wait.
 void append(Template& t, const std::vector<PieceOps::Item>& items) {
   bool after_moe = false;
   for (const PieceOps::Item& item : items) {
     t.ops.push_back(item.op);
-    if (item.op.cls == OpClass::ep && after_moe) t.ops.back().fill_point = 1;
+    if (item.op.cls == OpClass::ep) {
+      t.ops.back().fill_point = 1;
+      t.ops.back().after_moe = after_moe;
+    }
     after_moe = item.role == Role::experts;
   }
 }

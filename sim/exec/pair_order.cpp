@@ -110,7 +110,7 @@ std::optional<std::string> misplaced_task(std::span<const PairTask> tasks, const
   return std::nullopt;
 }
 
-// Compute that waits for an exchange; right after MoE compute a rank may fill that wait.
+// Compute that waits for an exchange: a rank may fill that wait.
 bool waits_for_exchange(std::span<const PairTask> tasks, std::size_t task) {
   return tasks[task].lane == OpLane::compute && tasks[task].after && tasks[*tasks[task].after].lane == OpLane::ep;
 }
@@ -173,7 +173,8 @@ Template lower_pair(const PairTasks& pair, const PairPlan& plan) {
   const auto [compute, ep] = merge(pair.tasks, plan, [&](std::size_t task) {
     std::optional<std::uint16_t> after;
     if (const auto a = pair.tasks[task].after) after = last[*a];
-    const bool fills = after_moe && waits_for_exchange(pair.tasks, task);
+    const bool fills = waits_for_exchange(pair.tasks, task);
+    const bool behind_moe = after_moe;
     if (pair.tasks[task].lane == OpLane::compute) after_moe = pair.tasks[task].id.part == TaskPart::experts;
     const std::size_t first = t.ops.size();
     for (Op op : pair.ops[task]) {
@@ -183,7 +184,10 @@ Template lower_pair(const PairTasks& pair, const PairPlan& plan) {
       after = static_cast<std::uint16_t>(t.ops.size());
       t.ops.push_back(op);
     }
-    if (fills && t.ops[first].sync_width == 1) t.ops[first].fill_point = 1;
+    if (fills) {
+      t.ops[first].fill_point = 1;
+      t.ops[first].after_moe = behind_moe;
+    }
     last[task] = *after;
   });
   TSL_CHECK_OP(compute + ep, ==, pair.tasks.size()); // else the two lane orders contradict each other

@@ -48,6 +48,7 @@ struct Op {
   OpLane lane = OpLane::compute;
   WorkKind work = WorkKind::fixed;
   Provenance provenance = Provenance::assumed;
+  bool after_moe = false;      // of a fill point: right after MoE compute
   std::uint8_t half = 0;       // in a pair: 0 = ops of the first action, 1 = of the second
   std::uint16_t first_dep = 0; // overlapped templates: range of Template::deps
   std::uint16_t num_deps = 0;
@@ -56,7 +57,7 @@ struct Op {
   std::int32_t moe_layer = 0;  // which load vector, for loads
   std::int32_t name = 0;       // index into Program::op_names
   std::int32_t weight = 0;     // of a movable weight gradient: what it accumulates into, from 1; 0 = not movable
-  std::int32_t fill_point = 0; // from 1: right after MoE compute, where a rank may fill its wait; 0 = none
+  std::int32_t fill_point = 0; // from 1: waits for an exchange, and a rank may fill the wait; 0 = none
   Duration duration;           // fixed work
   Pace beside_waiting;         // compute: while an expert all-to-all waits on this rank (holds SMs)
   Pace beside_moving;          // compute: while it moves data (SMs, HBM)

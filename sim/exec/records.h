@@ -31,7 +31,8 @@ struct ReplicaSums {
   double held_load_max =
       1.0; // most tokens a rank received over all layers and micro-batches, over the mean of its group
   std::int64_t load_samples = 0;
-  FillSums fill; // of the bubble filler
+  FillSums fill;                             // of the bubble filler
+  std::vector<std::int64_t> pool_peak_bytes; // [position] most that its deferred tasks of one rank held
   std::int64_t events = 0;
   std::int64_t rank_ops = 0;
   ReplicaSums& operator+=(const ReplicaSums& o);

@@ -30,6 +30,9 @@ ReplicaSums& ReplicaSums::operator+=(const ReplicaSums& o) {
   load_ratio_max = std::max(load_ratio_max, o.load_ratio_max);
   held_load_max = std::max(held_load_max, o.held_load_max);
   fill += o.fill;
+  if (pool_peak_bytes.size() < o.pool_peak_bytes.size()) pool_peak_bytes.resize(o.pool_peak_bytes.size());
+  for (std::size_t p = 0; p < o.pool_peak_bytes.size(); ++p)
+    pool_peak_bytes[p] = std::max(pool_peak_bytes[p], o.pool_peak_bytes[p]);
   load_samples += o.load_samples;
   events += o.events;
   rank_ops += o.rank_ops;
@@ -114,7 +117,10 @@ void Replica::run(std::int64_t step, std::int32_t index, std::uint64_t seed, Run
   for (std::size_t g = 0; g < groups_.size(); ++g)
     TSL_CHECK_OP(groups_[g].next_slot, ==, program_.schedule.ranks[g].size());
   TSL_CHECK(board_.empty());
-  if (filler_) sums_.fill = filler_->sums();
+  if (filler_) {
+    sums_.fill = filler_->sums();
+    sums_.pool_peak_bytes = filler_->peak_bytes();
+  }
   sums_.events = static_cast<std::int64_t>(queue_.scheduled());
   note_held_loads();
 }

@@ -89,6 +89,7 @@ class Replica {
     bool exchange;
     Share rest; // how idle time is booked in which nothing waits or moves
   };
+  bool fills(const Op& op) const;
   void plan_ahead(const Group& group, const Template& t, std::size_t index, const Action& a);
   bool defers(const Op& op, const Action& a) const;
   bool defer(Group& group, const Op& op, const Action& a, bool differ); // always true: work_ differs now

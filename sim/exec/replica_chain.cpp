@@ -148,7 +148,7 @@ void Replica::run_chain(std::int32_t g, const Template& t, const Slot& slot) {
     const bool alone = op.cls == OpClass::compute && op.sync_width == 1;
     if (!traced.empty()) begun_ = group.clock;
     bool differ = false;
-    const bool fills = filler_ && op.fill_point > 0;
+    const bool fills = this->fills(op);
     if (alone)
       run_compute(group, op, slot.first);
     else

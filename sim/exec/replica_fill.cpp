@@ -15,6 +15,10 @@
 
 namespace tessella {
 
+bool Replica::fills(const Op& op) const {
+  return filler_ && op.fill_point > 0 && (op.after_moe || filler_->options().policy->everywhere);
+}
+
 void Replica::plan_ahead(const Group& group, const Template& t, std::size_t index, const Action& a) {
   const Op& op = t.ops[index];
   if (op.cls == OpClass::ep) filler_->exchange_fill(static_cast<std::size_t>(&group - groups_.data()));
@@ -112,8 +116,7 @@ void Replica::fill_gap(Group& group, std::size_t r, const Gap& gap, std::span<co
   FillSlot slot;
   slot.beside_exchange = gap.exchange;
   filler_->recall(gap.place, r, slot);
-  if (gap.ready > clock)
-    filler_->note_wait(gap.place, r, gap.ready - clock, overlap_.idle(r, clock, gap.ready).waiting);
+  if (gap.ready > clock) filler_->note_wait(gap.place, r, gap.ready - clock);
   const std::optional<Duration> average = slot.average;
   FillSums& sums = filler_->sums();
   for (bool first = true; first || (!filler_->empty(g, r) && gap.estimate > clock + cost); first = false) {
@@ -125,7 +128,10 @@ void Replica::fill_gap(Group& group, std::size_t r, const Gap& gap, std::span<co
     const auto task = filler_->pick(g, r, {clock, {}, slot, tokens, self}, gap.ready - clock);
     if (!task) break;
     const Time from = clock;
-    if (!run_task(group, r, *task, knows ? std::optional<Time>(gap.ready) : std::nullopt)) break;
+    std::optional<Time> cut;
+    if (knows) cut = gap.ready;
+    if (filler_->options().policy->slices) cut = gap.estimate;
+    if (!run_task(group, r, *task, cut)) break;
     ++sums.fills;
     sums.filled += min(clock, gap.ready) - from;
     sums.overrun += max(Duration{}, clock - gap.ready);
@@ -178,13 +184,19 @@ void Replica::pin_to_exchanges_before(const Template& t, std::size_t index) {
 // Compute of an overlapped template that waits until `ready`.
 void Replica::fill_before(Group& group, const Template& t, std::size_t index, std::span<const Time> ready) {
   const Op& op = t.ops[index];
-  for (std::size_t r = 0; r < n_; ++r) {
-    Time expected = group.clock[r];
-    for (std::size_t d = op.first_dep; d < op.first_dep + std::size_t{op.num_deps}; ++d)
-      if (t.ops[t.deps[d]].lane == OpLane::ep)
-        expected = max(expected, pinned_[r] + (forecast_.end_of(t.deps[d], r) - Time{}));
-    fill_gap(group, r, {expected, ready[r], filler_->point_place(op.fill_point), true, Share::bubble_dependency},
-             tokens_of(op, r));
+  const auto width = static_cast<std::size_t>(op.sync_width); // ranks that begin together wait for each other, too
+  for (std::size_t first = 0; first < n_; first += width) {
+    Time expected;
+    for (std::size_t r = first; r < first + width; ++r)
+      for (std::size_t d = op.first_dep; d < op.first_dep + std::size_t{op.num_deps}; ++d)
+        if (t.ops[t.deps[d]].lane == OpLane::ep)
+          expected = max(expected, pinned_[r] + (forecast_.end_of(t.deps[d], r) - Time{}));
+    const Time begin = latest(ready.subspan(first, width));
+    for (std::size_t r = first; r < first + width; ++r)
+      fill_gap(
+          group, r,
+          {max(group.clock[r], expected), begin, filler_->point_place(op.fill_point), true, Share::bubble_dependency},
+          tokens_of(op, r));
   }
 }
 

@@ -49,7 +49,7 @@ void Replica::overlapped_compute(Group& group, const Op& op, const Action& a, st
     const std::span<const Time> ready = overlap_.ends(t.deps[d]);
     for (std::size_t r = 0; r < n_; ++r) ends[r] = max(ends[r], ready[r]);
   }
-  if (filler_ && op.fill_point > 0) {
+  if (fills(op)) {
     // Not yet run themselves: an overrun moves their begin.
     fill_before(group, t, index, ends);
     for (std::size_t r = 0; r < n_; ++r) ends[r] = max(ends[r], group.clock[r]);

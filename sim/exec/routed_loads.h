@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "sim/domain/scenario.h"
 #include "sim/exec/loads.h"
@@ -27,5 +28,9 @@ class RoutedLoads final : public LoadSource {
   RoutingModel model_;
   std::optional<StepRouting> step_;
 };
+
+// [MoE layer][EP rank]: rows received over all micro-batches of step 0 by the first EP group, those that the run
+// charges. Empty for a dense model. O(layers * micro-batches * EP).
+std::vector<std::vector<std::int64_t>> first_step_loads(const Scenario& scenario);
 
 } // namespace tessella

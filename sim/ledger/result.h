@@ -64,6 +64,9 @@ struct RunResult {
   std::int64_t simulated_replicas = 0; // < replicas when identical ones were folded
   bool partial = false;                // interrupted
   std::vector<std::string> warnings;
+  // [MoE layer][EP rank]: routed rows received by one EP group in the first step, over its micro-batches. Empty for a
+  // dense model, and when nobody asked (exec/routed_loads.h).
+  std::vector<std::vector<std::int64_t>> load_rows;
   std::vector<std::string> lanes; // names, for TraceEvent::lane
   std::vector<TraceEvent> events; // only for the chosen ranks and steps
   std::vector<TraceFlow> flows;

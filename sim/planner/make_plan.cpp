@@ -9,6 +9,7 @@
 #include "sim/base/error.h"
 #include "sim/engine/parallel.h"
 #include "sim/exec/lower.h"
+#include "sim/planner/overlap/pair_candidates.h"
 #include "sim/planner/overlap/pair_cost.h"
 #include "sim/planner/partition/baselines.h"
 #include "sim/planner/partition/certificate.h"
@@ -27,7 +28,7 @@ class Planner {
   Planner(const Scenario& scenario, const PlanOptions& options)
       : scenario_(scenario), options_(options), ops_(make_model_ops(scenario)), table_(scenario, ops_),
         schedule_(schedule_of(scenario)), graph_(overlap_graph(schedule_)), memory_(scenario, schedule_, 1.0),
-        costs_(scenario, ops_, table_, graph_.paired),
+        costs_(scenario, ops_, table_, graph_.paired, options.pairs),
         cost_([this](const StageContent& f, const StageContent& b) { return costs_.cost(f, b); }) {
     flight_ = p2p_flight(ops_);
   }
@@ -92,7 +93,7 @@ class Planner {
     parallel_for(partitions.size(), options_.threads, [&](std::size_t i) {
       Scenario s = scenario_;
       s.partition = partitions[i];
-      times[i] = simulate(s, {}).step_time;
+      times[i] = simulate(s, {}, pair_plans(s, costs_.chunks(), schedule_, options_.pairs)).step_time;
     });
     simulations_ += static_cast<std::int64_t>(partitions.size());
     return times;
@@ -200,6 +201,12 @@ class Planner {
 };
 
 } // namespace
+
+PairPlans pair_plans(const Scenario& scenario, const ChunkLibrary& chunks, const Schedule& schedule,
+                     const PairRule& rule) {
+  if (rule.method == OverlapMethod::megatron) return {};
+  return plan_pairs(chunks, scenario.partition, schedule, rule, {}, 1);
+}
 
 PlanFile make_plan(const Scenario& scenario, const PlanOptions& options) {
   if (is_uniform(scenario.profile))

@@ -31,6 +31,15 @@ std::optional<RunPlan> replan(const Scenario& s) {
   return RunPlan{verdict.partition, make_schedule(s.schedule, pp, vpp, m)};
 }
 
+// The load of the hottest rank in the first step of the static plan: how much memory deferred work may hold is fixed
+// before the run, from what a step without a filler needs. 1 without a filler.
+double load_of_static_step(const Scenario& s, const Program& program, LoadSource* loads, bool alike) {
+  if (!find_fill_policy(s.bubble_filler.policy)->defers) return 1.0;
+  RunOptions options;
+  options.seed = s.seed;
+  return run_program(program, loads, alike, options).sums.held_load_max;
+}
+
 } // namespace
 
 Schedule schedule_of(const Scenario& s) {
@@ -38,9 +47,9 @@ Schedule schedule_of(const Scenario& s) {
                        static_cast<std::int32_t>(s.parallelism.vpp), static_cast<std::int32_t>(s.num_micro_batches()));
 }
 
-Program program_of(const Scenario& scenario, const Schedule& schedule) {
+Program program_of(const Scenario& scenario, const Schedule& schedule, const PairPlans& pairs) {
   if (is_uniform(scenario.profile)) return lower_uniform(scenario, schedule);
-  return lower(scenario, schedule, make_model_ops(scenario));
+  return lower(scenario, schedule, make_model_ops(scenario), pairs);
 }
 
 MemoryReport memory_of(const Scenario& scenario, const Schedule& schedule, double hottest_load) {
@@ -49,16 +58,16 @@ MemoryReport memory_of(const Scenario& scenario, const Schedule& schedule, doubl
   return check_memory(scenario, schedule, replan, assume);
 }
 
-FillerOptions filler_options(const Scenario& scenario, const Schedule& schedule) {
+FillerOptions filler_options(const Scenario& scenario, const Schedule& schedule, double hottest_load) {
   FillerOptions options;
   options.policy = find_fill_policy(scenario.bubble_filler.policy);
   TSL_CHECK(options.policy != nullptr);
   options.pool = scenario.bubble_filler.pool;
   options.decision_cost = scenario.bubble_filler.decision_cost;
   if (!options.on()) return options;
-  const MemoryReport memory = memory_report(scenario, schedule);
-  options.headroom_bytes = std::max<std::int64_t>(
-      0, memory.capacity.count - memory.ranks[static_cast<std::size_t>(memory.peak_rank)].peak().count);
+  const MemoryReport memory = memory_of(scenario, schedule, hottest_load);
+  for (const RankMemory& rank : memory.ranks)
+    options.headroom_bytes.push_back(std::max<std::int64_t>(0, memory.capacity.count - rank.peak().count));
   return options;
 }
 
@@ -75,23 +84,24 @@ std::function<bool(const std::vector<StepRecord>&)> enough_at(double precision) 
   };
 }
 
-RunResult simulate(const Scenario& scenario, RunOptions options) {
+RunResult simulate(const Scenario& scenario, RunOptions options, const PairPlans& pairs) {
   options.steps = scenario.steps;
   options.seed = scenario.seed;
   const Schedule schedule = schedule_of(scenario);
-  const Program program = program_of(scenario, schedule);
+  const Program program = program_of(scenario, schedule, pairs);
   std::unique_ptr<LoadSource> loads;
   if (!program.curves.empty()) loads = std::make_unique<RoutedLoads>(scenario);
   const bool alike =
       !loads || scenario.routing.kind == RoutingKind::balanced || scenario.routing.kind == RoutingKind::loads;
-  options.filler = filler_options(scenario, schedule);
+  options.filler = filler_options(scenario, schedule, load_of_static_step(scenario, program, loads.get(), alike));
   const RunRecords records = run_program(program, loads.get(), alike, options);
   if (records.steps.empty()) throw InfeasiblePlan("interrupted before the first step was complete");
   const StepFlops flops{model_flops(scenario.model, scenario.batch, scenario.flops_convention),
                         hardware_flops(scenario.model, scenario.batch, scenario.flops_convention, scenario.recompute)};
   MemoryReport memory = memory_of(scenario, schedule, records.sums.held_load_max);
-  // Deferred weight gradients hold what they need a little longer; which rank held most is not kept.
-  for (RankMemory& rank : memory.ranks) rank.activations.count += records.sums.fill.pool_peak_bytes;
+  // Deferred weight gradients hold what they need a little longer.
+  for (std::size_t p = 0; p < records.sums.pool_peak_bytes.size(); ++p)
+    memory.ranks[p].activations.count += records.sums.pool_peak_bytes[p];
   return summarize(scenario, records, flops, memory);
 }
 

@@ -2,6 +2,7 @@
 // use, so no part of the product has a cost model of its own.
 #pragma once
 
+#include "sim/domain/pair_plan.h"
 #include "sim/domain/scenario.h"
 #include "sim/exec/program.h"
 #include "sim/exec/run.h"
@@ -12,20 +13,21 @@ namespace tessella {
 // The order the scenario asks for; its spec must be legal (check_schedule_spec).
 Schedule schedule_of(const Scenario& scenario);
 
-// Templates and positions, whether the profile is a real one or two uniform numbers.
-Program program_of(const Scenario& scenario, const Schedule& schedule);
+// Templates and positions, whether the profile is a real one or two uniform numbers. Pairs run in the order of their
+// plan, else in Megatron's.
+Program program_of(const Scenario& scenario, const Schedule& schedule, const PairPlans& pairs = {});
 
 // Memory of the schedule that would run; `hottest_load` is max / mean tokens over the ranks of an EP group.
 MemoryReport memory_of(const Scenario& scenario, const Schedule& schedule, double hottest_load);
 
-// What the scenario asks of the bubble filler, within the memory that its static plan leaves free at balanced load.
-FillerOptions filler_options(const Scenario& scenario, const Schedule& schedule);
+// What the scenario asks of the bubble filler, within the memory that its static plan leaves free at this load.
+FillerOptions filler_options(const Scenario& scenario, const Schedule& schedule, double hottest_load);
 
 // For RunOptions::enough: stops once the 95 % confidence interval of the mean step time is within +- `precision` of it
 // (0.005 = 0.5 %). Judged every 10 steps from 30 on, and only when these are 10 correlation times.
 std::function<bool(const std::vector<StepRecord>&)> enough_at(double precision);
 
 // options.steps and options.seed are taken from the scenario. Throws NotCovered when the profile lacks a cost.
-RunResult simulate(const Scenario& scenario, RunOptions options);
+RunResult simulate(const Scenario& scenario, RunOptions options, const PairPlans& pairs = {});
 
 } // namespace tessella

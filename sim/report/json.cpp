@@ -3,7 +3,13 @@
 #include <nlohmann/json.hpp>
 
 #include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "sim/domain/workload_shape.h"
+#include "sim/ledger/by_position.h"
+#include "sim/report/detail.h"
 #include "sim/report/format.h"
 
 namespace tessella {
@@ -33,7 +39,64 @@ Json ledger_json(const LedgerRow& sum) {
 }
 
 Json memory_json(const MemoryReport& m) {
-  return {{"peak_bytes", fullest(m).peak().count}, {"capacity_bytes", m.capacity.count}, {"stage", m.peak_rank}};
+  return {{"peak_bytes", fullest(m).peak().count},
+          {"capacity_bytes", m.capacity.count},
+          {"stage", m.peak_rank},
+          {"fits", m.fits},
+          {"verdict", verdict(m)},
+          {"assumptions", m.assumptions}};
+}
+
+Json memory_json(const RankMemory& m) {
+  return {{"weights_bytes", m.weights.count},      {"gradients_bytes", m.gradients.count},
+          {"optimizer_bytes", m.optimizer.count},  {"activations_bytes", m.activations.count},
+          {"buffers_bytes", m.buffers.count},      {"peak_bytes", m.peak().count},
+          {"in_flight_chunks", m.in_flight_chunks}};
+}
+
+Json pipeline_ranks_json(const Scenario& s, const RunResult& r) {
+  const std::vector<LedgerRow> ledgers = ledger_by_position(r.rank_rows, s.parallelism.pp);
+  Json out = Json::array();
+  for (std::size_t p = 0; p < static_cast<std::size_t>(s.parallelism.pp); ++p) {
+    Json one = {{"pipeline_rank", p}};
+    if (p < ledgers.size()) one["ledger"] = ledger_json(ledgers[p]);
+    if (p < r.memory.ranks.size()) one["memory"] = memory_json(r.memory.ranks[p]);
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+Json stages_json(const RunResult& r) {
+  Json out = Json::array();
+  for (const StageTime& stage : r.stages)
+    out.push_back({{"forward_s", to_seconds(stage.forward)}, {"backward_s", to_seconds(stage.backward)}});
+  return out;
+}
+
+Json step_times_json(const RunResult& r) {
+  Json out = Json::array();
+  for (const Duration step : r.step_times) out.push_back(to_seconds(step));
+  return out;
+}
+
+Json expert_load_json(const Scenario& s, const RunResult& r) {
+  Json layers = Json::array();
+  Json experts = 0;
+  if (!r.load_rows.empty()) {
+    layers = moe_layers(s.model);
+    experts = workload_shape(s.model, s.parallelism, s.batch).experts_per_rank();
+  }
+  return {{"imbalance_mean", r.load_imbalance_mean},
+          {"imbalance_max", r.load_imbalance_max},
+          {"experts_per_rank", std::move(experts)},
+          {"layers", std::move(layers)},
+          {"rows", r.load_rows}};
+}
+
+Json warnings_json(const Scenario& s, const RunResult& r) {
+  Json out = s.warnings;
+  for (const std::string& warning : r.warnings) out.push_back(warning);
+  return out;
 }
 
 Json filler_json(const Scenario& s, const FillSums& f) {
@@ -100,34 +163,78 @@ Json sim_json(const RunResult& r) {
           {"partial", r.partial}};
 }
 
+std::string compact(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// Nested values indented.
+std::string pretty(const Json& value) {
+  std::string text = value.dump(2, ' ', false, Json::error_handler_t::replace);
+  for (std::size_t at = text.find('\n'); at != std::string::npos; at = text.find('\n', at + 3))
+    text.insert(at + 1, "  ");
+  return text;
+}
+
+// One line per item of a list.
+std::string lines(const Json& list) {
+  std::string text;
+  for (const Json& item : list) text += (text.empty() ? "[\n    " : ",\n    ") + compact(item);
+  return text.empty() ? "[]" : text + "\n  ]";
+}
+
+using Block = std::pair<const char*, std::string>; // a key and the text of its value
+
+std::vector<Block> answer(const Scenario& s, const RunResult& r) {
+  return {
+      {"step_time_s", pretty(to_seconds(r.step_time))},
+      {"step_time_p05_s", pretty(to_seconds(r.step_time_p05))},
+      {"step_time_p95_s", pretty(to_seconds(r.step_time_p95))},
+      {"step_time_ci95_s", pretty(to_seconds(r.step_time_ci95))},
+      {"steps", pretty(r.step_times.size())},
+      {"tokens_per_s_per_gpu", pretty(r.tokens_per_s_per_gpu)},
+      {"tflops_per_gpu", pretty(r.tflops_per_gpu)},
+      {"mfu", pretty(r.mfu)},
+      {"hfu", pretty(r.hfu)},
+      {"ranks", pretty(s.parallelism.world_size)},
+      {"ledger", pretty(ledger_json(r.ledger_sum))},
+      {"ep_hidden_fraction", pretty(r.ep_hidden_fraction)},
+      {"stage_imbalance", pretty(r.stage_imbalance)},
+      {"filled_bubble_s", pretty(to_seconds(r.filled_bubble))},
+      {"fill_overrun_s", pretty(to_seconds(r.fill_overrun))},
+      {"filler", pretty(filler_json(s, r.fill))},
+      {"memory", pretty(memory_json(r.memory))},
+      {"provenance", pretty(provenance_json(r.provenance))},
+      {"plan", pretty(plan_json(s))},
+      {"seed", pretty(s.seed)},
+      {"inputs", pretty(inputs_json(s))},
+  };
+}
+
+// What the views of a report need beside the answer.
+std::vector<Block> views(const Scenario& s, const RunResult& r) {
+  return {
+      {"gpu", pretty(s.profile.gpu.name)},
+      {"bf16_peak_tflops", pretty(s.profile.gpu.bf16_peak.flops_per_second * 1e-12)},
+      {"replicas", compact({{"of_job", s.parallelism.replicas()}, {"simulated", r.simulated_replicas}})},
+      {"warnings", pretty(warnings_json(s, r))},
+      {"step_times_s", compact(step_times_json(r))},
+      {"stages", lines(stages_json(r))},
+      {"pipeline_ranks", lines(pipeline_ranks_json(s, r))},
+      {"expert_load", compact(expert_load_json(s, r))},
+  };
+}
+
 } // namespace
 
-std::string run_json(const Scenario& s, const RunResult& r) {
-  const Json root = {
-      {"step_time_s", to_seconds(r.step_time)},
-      {"step_time_p05_s", to_seconds(r.step_time_p05)},
-      {"step_time_p95_s", to_seconds(r.step_time_p95)},
-      {"step_time_ci95_s", to_seconds(r.step_time_ci95)},
-      {"steps", r.step_times.size()},
-      {"tokens_per_s_per_gpu", r.tokens_per_s_per_gpu},
-      {"tflops_per_gpu", r.tflops_per_gpu},
-      {"mfu", r.mfu},
-      {"hfu", r.hfu},
-      {"ranks", s.parallelism.world_size},
-      {"ledger", ledger_json(r.ledger_sum)},
-      {"ep_hidden_fraction", r.ep_hidden_fraction},
-      {"stage_imbalance", r.stage_imbalance},
-      {"filled_bubble_s", to_seconds(r.filled_bubble)},
-      {"fill_overrun_s", to_seconds(r.fill_overrun)},
-      {"filler", filler_json(s, r.fill)},
-      {"memory", memory_json(r.memory)},
-      {"provenance", provenance_json(r.provenance)},
-      {"plan", plan_json(s)},
-      {"seed", s.seed},
-      {"inputs", inputs_json(s)},
-      {"sim", sim_json(r)},
-  };
-  return root.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+std::string run_json(const Scenario& s, const RunResult& r, const JsonOptions& options) {
+  std::vector<Block> blocks = answer(s, r);
+  for (Block& block : views(s, r)) blocks.push_back(std::move(block));
+  if (options.detail) blocks.emplace_back("detail", detail_json(s, r));
+  blocks.emplace_back("sim", pretty(sim_json(r)));
+  std::string text;
+  for (const auto& [key, value] : blocks)
+    text += std::string(text.empty() ? "{\n" : ",\n") + "  \"" + key + "\": " + value;
+  return text + "\n}\n";
 }
 
 } // namespace tessella

@@ -1,5 +1,6 @@
 // Every experiment's expected numbers: experiments/NN_slug/expected/*.yaml names a run and, per key of `run --json`,
-// the expected value, its tolerance (relative) or bounds, and the reason.
+// the expected value, its tolerance (relative) or bounds, and the reason. With `base: {experiment, set}` a number
+// marked `ratio: true` is divided by what the base run gives.
 #include <doctest/doctest.h>
 #include <yaml-cpp/yaml.h>
 
@@ -23,7 +24,7 @@ std::vector<fs::path> expectations() {
   std::vector<fs::path> files;
   for (const auto& experiment : fs::directory_iterator("experiments")) {
     const fs::path folder = experiment.path() / "expected";
-    if (!fs::is_directory(folder)) continue;
+    if (!fs::is_directory(folder) || fs::exists(experiment.path() / "baseline.yaml")) continue; // regress reads those
     for (const auto& file : fs::directory_iterator(folder)) files.push_back(file.path());
   }
   std::sort(files.begin(), files.end());
@@ -36,9 +37,21 @@ double at(const nlohmann::json& json, const std::string& key) {
   return node.is_boolean() ? static_cast<double>(node.get<bool>()) : node.get<double>();
 }
 
-void check(const YAML::Node& number, const nlohmann::json& json) {
+// `of` has `experiment` and may have `set`.
+nlohmann::json run_of(const YAML::Node& of, const fs::path& folder) {
+  LoadOptions options;
+  if (of["set"])
+    for (const auto& item : of["set"]) options.overrides.push_back(item.as<std::string>());
+  const Scenario scenario = load_scenario(folder / of["experiment"].as<std::string>(), options);
+  RunOptions run;
+  run.threads = 2;
+  return nlohmann::json::parse(run_json(scenario, simulate(scenario, run)));
+}
+
+void check(const YAML::Node& number, const nlohmann::json& json, const nlohmann::json& base) {
   const auto key = number["key"].as<std::string>();
-  const double value = at(json, key);
+  double value = at(json, key);
+  if (number["ratio"]) value /= at(base, key);
   CAPTURE(key);
   CAPTURE(value);
   REQUIRE(!number["reason"].as<std::string>().empty());
@@ -59,15 +72,10 @@ TEST_CASE("Experiments give their expected numbers") {
     CAPTURE(file.string());
     const YAML::Node expectation = YAML::LoadFile(file.string());
     if (expectation["study"]) continue; // not a run: pair_experiments_test.cpp
-    LoadOptions options;
-    if (expectation["set"])
-      for (const auto& item : expectation["set"]) options.overrides.push_back(item.as<std::string>());
-    const fs::path experiment = file.parent_path().parent_path() / expectation["experiment"].as<std::string>();
-    const Scenario scenario = load_scenario(experiment, options);
-    RunOptions run;
-    run.threads = 2;
-    const auto json = nlohmann::json::parse(run_json(scenario, simulate(scenario, run)));
+    const fs::path folder = file.parent_path().parent_path();
+    const nlohmann::json json = run_of(expectation, folder);
+    const nlohmann::json base = expectation["base"] ? run_of(expectation["base"], folder) : nlohmann::json{};
     REQUIRE(expectation["numbers"].size() > 0);
-    for (const YAML::Node& number : expectation["numbers"]) check(number, json);
+    for (const YAML::Node& number : expectation["numbers"]) check(number, json, base);
   }
 }

@@ -91,10 +91,10 @@ TEST_CASE("A pool of bytes: memory headroom is never exceeded") {
     Program program = RandomProgram(seed).program;
     program.held_bytes.assign(static_cast<std::size_t>(program.schedule.num_stages), 10);
     FillerOptions o = options("greedy");
-    o.headroom_bytes = 25;
+    o.headroom_bytes.assign(program.positions.size(), 25);
     const RunRecords r = run(program, seed, o);
     CHECK(r.sums.fill.pool_peak_bytes <= 25);
-    o.headroom_bytes = 9;
+    o.headroom_bytes.assign(program.positions.size(), 9);
     CHECK(run(program, seed, o).sums.fill.deferred == 0);
   }
 }
@@ -138,10 +138,10 @@ TEST_CASE("A policy cannot peek") {
   static_assert(!std::is_convertible_v<KnowingPick, Pick>);
   [[maybe_unused]] const auto [now, pool, slot, tokens, self] =
       RankView{}; // a new member must be added here, and justified
-  [[maybe_unused]] const auto [beside_exchange, estimate, average, later_wait] = slot;
+  [[maybe_unused]] const auto [beside_exchange, estimate, average] = slot;
   // Nobody told: nothing to see.
   CHECK((pool.empty() && tokens.empty() && self == 0 && now == Time{}));
-  CHECK((!beside_exchange && estimate == Duration{} && !average && later_wait == Duration{}));
+  CHECK((!beside_exchange && estimate == Duration{} && !average));
   for (const FillPolicy& p : fill_policy_table()) {
     CHECK_FALSE((p.pick && p.knowing));
     CHECK((p.knowing != nullptr) == (p.description.find("UPPER BOUND") != std::string_view::npos));

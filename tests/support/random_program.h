@@ -126,12 +126,15 @@ class RandomProgram {
     return p;
   }
 
-  // An exchange right after experts is a fill point, as in lowering.
+  // An exchange is a fill point, as in lowering.
   static void append(Template& t, const std::vector<PieceOps::Item>& items) {
     bool after_moe = false;
     for (const PieceOps::Item& i : items) {
       t.ops.push_back(i.op);
-      if (i.op.cls == OpClass::ep && after_moe) t.ops.back().fill_point = 1;
+      if (i.op.cls == OpClass::ep) {
+        t.ops.back().fill_point = 1;
+        t.ops.back().after_moe = after_moe;
+      }
       after_moe = i.role == Role::experts;
     }
   }

@@ -50,16 +50,18 @@ std::optional<std::pair<std::string, PairCost>> parse_row(std::string_view line)
 
 } // namespace
 
-PairCostTable::PairCostTable(const ChunkLibrary& chunks, OverlapMethod method, const SearchLimits& limits)
-    : chunks_(chunks), method_(method), limits_(limits) {
+PairCostTable::PairCostTable(const ChunkLibrary& chunks, OverlapMethod method, const SearchLimits& limits,
+                             const AlignRule& align)
+    : chunks_(chunks), method_(method), limits_(limits), align_(align) {
   TSL_CHECK(!limits.seconds); // a table is the same wherever it is computed
-  const std::string budget = method == OverlapMethod::exact ? fmt::format("{} nodes", limits.nodes) : "";
+  std::string budget = method == OverlapMethod::exact ? fmt::format("{} nodes", limits.nodes) : "";
+  if (align != AlignRule{}) budget += fmt::format(" defer above {}", align.defer_above);
   inputs_ = sha256_hex(fmt::format("{}{} {}\n{}", kFormat, name(method), budget, chunks.text()));
 }
 
 PairCost PairCostTable::compute(const ChunkPair& pair) const {
   const PairProblem problem = chunks_.problem(pair.first, pair.second, pair.passes);
-  const PairResult r = schedule_pair(problem, method_, limits_);
+  const PairResult r = schedule_pair(problem, method_, limits_, align_);
   return {r.post_overlap, r.serial, r.lower_bound, r.ep_busy, r.ep_hidden};
 }
 

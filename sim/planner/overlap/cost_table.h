@@ -47,7 +47,8 @@ struct PairCost {
 class PairCostTable {
  public:
   // The library must outlive the table.
-  PairCostTable(const ChunkLibrary& chunks, OverlapMethod method, const SearchLimits& limits = {});
+  PairCostTable(const ChunkLibrary& chunks, OverlapMethod method, const SearchLimits& limits = {},
+                const AlignRule& align = {});
 
   // Computes what is missing; equal pairs once. The result does not depend on the number of threads.
   void fill(std::span<const ChunkPair> pairs, unsigned threads);
@@ -78,6 +79,7 @@ class PairCostTable {
   const ChunkLibrary& chunks_;
   OverlapMethod method_;
   SearchLimits limits_;
+  AlignRule align_;
   std::string inputs_;
   std::map<ChunkPair, PairCost> costs_;
   std::map<std::string, PairCost> adopted_; // by key, as far as not asked for yet

@@ -4,7 +4,6 @@
 
 #include "sim/base/check.h"
 #include "sim/exec/pair_order.h"
-#include "sim/planner/overlap/overlap_list.h"
 
 namespace tessella {
 namespace {
@@ -26,8 +25,8 @@ std::optional<ListRule> list_rule(OverlapMethod method) {
   return std::nullopt;
 }
 
-LaneOrders heuristic_order(const PairProblem& problem, OverlapMethod method) {
-  if (const auto rule = list_rule(method)) return list_schedule(problem, *rule);
+LaneOrders heuristic_order(const PairProblem& problem, OverlapMethod method, const AlignRule& align) {
+  if (const auto rule = list_rule(method)) return list_schedule(problem, *rule, align);
   return lane_orders(problem, megatron_order(problem.tasks, problem.passes));
 }
 
@@ -70,7 +69,7 @@ Duration root_bound(const PairProblem& problem, const std::optional<SearchJobs>&
 }
 
 // The better of the heuristics' orders, then of the searches'.
-PairResult exact(const PairProblem& problem, const SearchLimits& limits) {
+PairResult exact(const PairProblem& problem, const SearchLimits& limits, const AlignRule& align) {
   std::optional<LaneOrders> best;
   Duration makespan = Duration::max();
   const auto offer = [&](LaneOrders order) {
@@ -80,7 +79,8 @@ PairResult exact(const PairProblem& problem, const SearchLimits& limits) {
     best = std::move(order);
   };
   for (const OverlapMethod method : kOverlapMethods)
-    if (method != OverlapMethod::exact && applies(method, problem.passes)) offer(heuristic_order(problem, method));
+    if (method != OverlapMethod::exact && applies(method, problem.passes))
+      offer(heuristic_order(problem, method, align));
   const std::optional<SearchJobs> jobs = search_jobs(problem);
   if (!jobs) return result_of(problem, *best, root_bound(problem, jobs));
   if (jobs->kinds.empty()) {
@@ -116,10 +116,11 @@ bool applies(OverlapMethod method, const PairPasses& passes) {
   return method != OverlapMethod::megatron || passes[0] != passes[1];
 }
 
-PairResult schedule_pair(const PairProblem& problem, OverlapMethod method, const SearchLimits& limits) {
+PairResult schedule_pair(const PairProblem& problem, OverlapMethod method, const SearchLimits& limits,
+                         const AlignRule& align) {
   TSL_CHECK(applies(method, problem.passes));
-  if (method == OverlapMethod::exact) return exact(problem, limits);
-  return result_of(problem, heuristic_order(problem, method), root_bound(problem, search_jobs(problem)));
+  if (method == OverlapMethod::exact) return exact(problem, limits, align);
+  return result_of(problem, heuristic_order(problem, method, align), root_bound(problem, search_jobs(problem)));
 }
 
 PairResult cost_of_order(const PairProblem& problem, const PairPlan& plan) {

@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "sim/domain/pair_plan.h"
+#include "sim/planner/overlap/overlap_list.h"
 #include "sim/planner/overlap/overlap_search.h"
 #include "sim/planner/overlap/pair_problem.h"
 
@@ -22,6 +23,13 @@ namespace tessella {
 enum class OverlapMethod { fifo, align, align_defer, megatron, exact };
 inline constexpr std::array kOverlapMethods = {OverlapMethod::fifo, OverlapMethod::align, OverlapMethod::align_defer,
                                                OverlapMethod::megatron, OverlapMethod::exact};
+
+// How a planner orders the pairs of a step: the method, and the constants of its list rules.
+struct PairRule {
+  OverlapMethod method = OverlapMethod::megatron;
+  AlignRule align = {};
+  bool operator==(const PairRule&) const = default;
+};
 const char* name(OverlapMethod method);
 std::optional<OverlapMethod> parse_overlap_method(std::string_view text);
 
@@ -30,7 +38,8 @@ bool applies(OverlapMethod method, const PairPasses& passes);
 
 // `limits` bound the exact search, which then returns the best order found and what is proven about it. The method must
 // apply. A result depends on its arguments alone, unless a time limit strikes.
-PairResult schedule_pair(const PairProblem& problem, OverlapMethod method, const SearchLimits& limits = {});
+PairResult schedule_pair(const PairProblem& problem, OverlapMethod method, const SearchLimits& limits = {},
+                         const AlignRule& align = {});
 
 // What a given order costs; it must have no problem (order_problem, sim/exec/pair_order.h).
 PairResult cost_of_order(const PairProblem& problem, const PairPlan& plan);

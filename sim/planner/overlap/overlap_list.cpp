@@ -1,6 +1,7 @@
 #include "sim/planner/overlap/overlap_list.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <tuple>
@@ -13,6 +14,10 @@ Duration distance(Duration a, Duration b) {
   return max(a, b) - min(a, b);
 }
 
+Duration scaled(Duration d, double factor) {
+  return {std::llround(static_cast<double>(d.ps) * factor)};
+}
+
 // How SELECT chooses among backbone tasks.
 struct Reading {
   bool fits_gaps = true;
@@ -21,8 +26,8 @@ struct Reading {
 
 class ListRun {
  public:
-  ListRun(const PairProblem& problem, ListRule rule, const Reading& reading)
-      : problem_(problem), rule_(rule), reading_(reading), followers_(problem.tasks.size()),
+  ListRun(const PairProblem& problem, ListRule rule, const Reading& reading, const AlignRule& align)
+      : problem_(problem), rule_(rule), reading_(reading), align_(align), followers_(problem.tasks.size()),
         tail_(problem.tasks.size()) {
     for (std::size_t t = problem.tasks.size(); t-- > 0;) {
       for (const std::size_t f : followers_[t]) tail_[t] = max(tail_[t], tail_[f]);
@@ -113,7 +118,8 @@ class ListRun {
     const Duration length = problem_.alone(task);
     if (length <= gap) return false; // done before anybody waits
     for (const std::size_t f : followers_[task_[1]])
-      if (problem_.tasks[f].lane == OpLane::compute) return length + tail_[f] > compute_left_;
+      if (problem_.tasks[f].lane == OpLane::compute)
+        return length + tail_[f] > scaled(compute_left_, align_.defer_above);
     return false; // the exchange is followed by another, or by nothing
   }
 
@@ -154,6 +160,7 @@ class ListRun {
   const PairProblem& problem_;
   ListRule rule_;
   Reading reading_;
+  AlignRule align_;
   std::vector<std::vector<std::size_t>> followers_; // [task]
   std::vector<Duration> tail_;                      // [task] itself and the longest chain behind it
   std::vector<Ready> ready_;
@@ -167,8 +174,8 @@ class ListRun {
 
 } // namespace
 
-LaneOrders list_schedule(const PairProblem& problem, ListRule rule) {
-  if (rule == ListRule::fifo) return ListRun(problem, rule, {}).run();
+LaneOrders list_schedule(const PairProblem& problem, ListRule rule, const AlignRule& align) {
+  if (rule == ListRule::fifo) return ListRun(problem, rule, {}, align).run();
   LaneOrders best;
   Duration makespan = Duration::max();
   const auto offer = [&](LaneOrders order) {
@@ -179,8 +186,8 @@ LaneOrders list_schedule(const PairProblem& problem, ListRule rule) {
   };
   for (const bool fits_gaps : {true, false})
     for (const bool holds_back : {false, true}) {
-      if (rule == ListRule::align_defer) offer(ListRun(problem, rule, {fits_gaps, holds_back}).run());
-      offer(ListRun(problem, ListRule::align, {fits_gaps, holds_back}).run());
+      if (rule == ListRule::align_defer) offer(ListRun(problem, rule, {fits_gaps, holds_back}, align).run());
+      offer(ListRun(problem, ListRule::align, {fits_gaps, holds_back}, align).run());
     }
   return best;
 }

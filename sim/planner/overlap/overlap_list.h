@@ -30,7 +30,13 @@ namespace tessella {
 
 enum class ListRule { fifo, align, align_defer };
 
+// The constant in our reading of the rules.
+struct AlignRule {
+  double defer_above = 1.0; // SHOULD_DEFER: length + tail, in units of the compute work left
+  bool operator==(const AlignRule&) const = default;
+};
+
 // O(tasks * ready tasks), and O(ops * tasks) per deferred task.
-LaneOrders list_schedule(const PairProblem& problem, ListRule rule);
+LaneOrders list_schedule(const PairProblem& problem, ListRule rule, const AlignRule& align = {});
 
 } // namespace tessella

@@ -50,7 +50,7 @@ std::vector<ChunkPair> candidate_pairs(const Model& model, const Partition& part
 }
 
 PairPlans plan_pairs(const ChunkLibrary& chunks, const Partition& partition, const Schedule& schedule,
-                     OverlapMethod method, const SearchLimits& limits, unsigned threads) {
+                     const PairRule& rule, const SearchLimits& limits, unsigned threads) {
   const auto edges = overlap_edges(schedule);
   const auto pair_of = [&](const std::pair<std::int32_t, std::int32_t>& edge) {
     return ChunkPair{chunk_spec(chunks.model(), partition.stages[static_cast<std::size_t>(edge.first)]),
@@ -66,7 +66,8 @@ PairPlans plan_pairs(const ChunkLibrary& chunks, const Partition& partition, con
   std::vector<PairPlan> plans(distinct.size());
   parallel_for(distinct.size(), threads, [&](std::size_t i) {
     const ChunkPair& pair = distinct[i];
-    plans[i] = schedule_pair(chunks.problem(pair.first, pair.second, pair.passes), method, limits).plan;
+    plans[i] =
+        schedule_pair(chunks.problem(pair.first, pair.second, pair.passes), rule.method, limits, rule.align).plan;
   });
   PairPlans result;
   for (const auto& edge : edges) result[edge] = plans[index.at(pair_of(edge))];

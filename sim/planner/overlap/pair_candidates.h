@@ -24,9 +24,9 @@ std::vector<ChunkSpec> candidate_chunks(const Model& model, const Partition& par
 std::vector<ChunkPair> candidate_pairs(const Model& model, const Partition& partition, const Schedule& schedule,
                                        std::int32_t radius);
 
-// The order of every pair of a schedule by one method, for lower() in sim/exec. Equal pairs are scheduled once, on up
+// The order of every pair of a schedule by one rule, for lower() in sim/exec. Equal pairs are scheduled once, on up
 // to `threads` threads; the result does not depend on how many.
 PairPlans plan_pairs(const ChunkLibrary& chunks, const Partition& partition, const Schedule& schedule,
-                     OverlapMethod method, const SearchLimits& limits, unsigned threads);
+                     const PairRule& rule, const SearchLimits& limits, unsigned threads);
 
 } // namespace tessella

@@ -2,9 +2,10 @@
 
 namespace tessella {
 
-PairCosts::PairCosts(const Scenario& scenario, const ModelOps& ops, const LayerTable& table, bool paired)
+PairCosts::PairCosts(const Scenario& scenario, const ModelOps& ops, const LayerTable& table, bool paired,
+                     const PairRule& rule)
     : scenario_(scenario), table_(table), paired_(paired), chunks_(scenario, ops),
-      pairs_(chunks_, OverlapMethod::megatron) {}
+      pairs_(chunks_, rule.method, {}, rule.align) {}
 
 Duration PairCosts::cost(const StageContent& forward, const StageContent& backward) {
   if (!paired_) return table_.stage(forward).forward.serial() + table_.stage(backward).backward().serial();

@@ -1,5 +1,6 @@
 // What an edge of the overlap graph costs: of a schedule that pairs, the post-overlap cost of the two chunks in the
-// order that the simulator runs (Megatron's; sim/planner/overlap/cost_table.h); of one that does not, the serial sum.
+// order that the simulator runs (by default Megatron's; sim/planner/overlap/cost_table.h); of one that does not, the
+// serial sum.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +18,10 @@ namespace tessella {
 // at once.
 class PairCosts {
  public:
-  PairCosts(const Scenario& scenario, const ModelOps& ops, const LayerTable& table, bool paired);
+  PairCosts(const Scenario& scenario, const ModelOps& ops, const LayerTable& table, bool paired,
+            const PairRule& rule = {});
 
+  const ChunkLibrary& chunks() const { return chunks_; }
   Duration cost(const StageContent& forward, const StageContent& backward);
   std::int64_t distinct() const { return static_cast<std::int64_t>(pairs_.size()); } // pairs that were priced
   std::int64_t cached() const { return lookups_ - distinct(); }                      // look-ups that priced nothing

@@ -155,3 +155,27 @@ TEST_CASE("A full disk is reported, and what was committed stays") {
   CHECK(run_command({"sweep", sweep, "--db", folder / "a.db"}).code == 0);
   CHECK(rows_of(folder / "a.db").size() == 600);
 }
+
+TEST_CASE("A sweep draws scaling and time against memory, where gnuplot is installed") {
+  const TempFolder folder;
+  folder.write("small.yaml", kExperiment);
+  const std::string sweep =
+      folder.write("s.yaml", "sweep: it's\nexperiment: small.yaml\ngrid:\n  parallelism.pp: [1, 2]\n"
+                             "  batch.gbs: [16, 32, 64]\n");
+  CHECK(run_command({"sweep", sweep, "--db", folder / "bad.db"}).code == 2); // a quote in a name
+  folder.write("s.yaml", "sweep: small\nexperiment: small.yaml\ngrid:\n  parallelism.pp: [1, 2]\n"
+                         "  batch.gbs: [16, 32, 64]\n");
+  const Ran ran = run_command({"sweep", sweep, "--db", folder / "a.db", "--plot", folder / "p"});
+  REQUIRE_MESSAGE(ran.code == 0, ran.err);
+  if (ran.err.find("gnuplot is not installed") != std::string::npos) {
+    MESSAGE("skipped: no gnuplot");
+    return;
+  }
+  CHECK(read_text_file(folder / "p.scaling.svg").find("small: scaling") != std::string::npos);
+  CHECK(read_text_file(folder / "p.pareto.svg").find("GPU-seconds per million tokens") != std::string::npos);
+  const Ran nowhere = run_command({"sweep", sweep, "--db", folder / "a.db", "--plot", folder / "no/where"});
+  CHECK(nowhere.code == 2);
+  const Ran none = run_command({"sweep", sweep, "--db", folder / "a.db", "--plot", folder / "n", "--where", "mfu > 1"});
+  CHECK(none.code == 0);
+  CHECK(none.err.find("no plots") != std::string::npos);
+}

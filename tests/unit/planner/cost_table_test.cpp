@@ -158,10 +158,10 @@ TEST_CASE("What the planner says a pair costs is what a step with one more pair 
   for (const OverlapMethod method : kOverlapMethods) {
     CAPTURE(std::string(name(method)));
     const PairResult r = schedule_pair(chunks.problem(all, all, {ActionKind::F, ActionKind::B}), method);
-    const PairPlans plans = plan_pairs(chunks, three.partition, schedule_of(three), method, {}, 1);
+    const PairPlans plans = plan_pairs(chunks, three.partition, schedule_of(three), {method}, {}, 1);
     CHECK(plans == PairPlans{{{0, 0}, r.plan}});
     CHECK((end_of_pipeline(four, plans) - end_of_pipeline(three, plans)).ps == r.post_overlap.ps);
   }
   CHECK(end_of_pipeline(four, {}) ==
-        end_of_pipeline(four, plan_pairs(chunks, four.partition, schedule_of(four), OverlapMethod::megatron, {}, 1)));
+        end_of_pipeline(four, plan_pairs(chunks, four.partition, schedule_of(four), {OverlapMethod::megatron}, {}, 1)));
 }

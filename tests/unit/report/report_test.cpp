@@ -98,6 +98,14 @@ TEST_CASE("JSON parses back to the same numbers, in the documented order") {
                                          "plan",
                                          "seed",
                                          "inputs",
+                                         "gpu",
+                                         "bf16_peak_tflops",
+                                         "replicas",
+                                         "warnings",
+                                         "step_times_s",
+                                         "stages",
+                                         "pipeline_ranks",
+                                         "expert_load",
                                          "sim"});
   CHECK(json["step_time_s"] == 0.015);
   CHECK(json["tokens_per_s_per_gpu"].get<double>() == r.tokens_per_s_per_gpu); // to the last bit

@@ -1,17 +1,25 @@
-#include "sim/cli/snapshot.h"
+#include "sim/planner/regress/snapshot.h"
 
 #include <fmt/format.h>
 
-#include <map>
+#include <algorithm>
+#include <set>
 
 #include "sim/base/sha256.h"
 #include "sim/domain/plan.h"
 #include "sim/exec/lower.h"
+#include "sim/planner/make_plan.h"
+#include "sim/planner/overlap/pair_candidates.h"
+#include "sim/planner/overlap/pair_chunks.h"
 #include "sim/planner/simulate.h"
-#include "sim/report/format.h"
 
 namespace tessella {
 namespace {
+
+// Rounded once, so that the number is short: 5926400000000 ps are 5.9264.
+double to_seconds(Duration d) {
+  return static_cast<double>(d.ps) / 1e12;
+}
 
 // Ops of one name are added up: a chain may gather twice.
 void add_costs(Snapshot& s, const std::string& prefix, const std::vector<OpCost>& ops) {
@@ -46,27 +54,21 @@ void add_costs(Snapshot& s, const Scenario& scenario) {
   fabric.emplace_back("p2p_latency_s", to_seconds(ops.p2p_latency));
 }
 
-// Which stages run a template: "2F".
-std::map<std::int32_t, std::string> template_names(const Program& program) {
-  std::map<std::int32_t, std::string> names;
-  for (std::size_t stage = 0; stage < program.stage_templates.size(); ++stage)
-    for (std::size_t kind = 0; kind < program.stage_templates[stage].size(); ++kind)
-      names.emplace(program.stage_templates[stage][kind],
-                    fmt::format("{}{}", stage, letter(static_cast<ActionKind>(kind))));
-  return names;
-}
-
-void add_pairs(Snapshot& s, const Program& program) {
-  const auto names = template_names(program);
-  for (const auto& [pair, index] : program.pair_templates) {
-    std::string order;
-    for (const Op& op : program.templates[static_cast<std::size_t>(index)].ops)
-      order += fmt::format("{}:{} ", op.half, program.op_names[static_cast<std::size_t>(op.name)]);
-    const auto first = names.find(pair.first);
-    const auto second = names.find(pair.second);
-    if (first == names.end() || second == names.end()) continue;
-    s[Artefact::bubbles].texts.emplace_back(fmt::format("pairs.({};{})", first->second, second->second),
-                                            sha256_hex(order).substr(0, 12));
+// Each distinct pair of chunks once: what it costs, and in which order its tasks run.
+void add_pairs(Snapshot& s, const Scenario& scenario, const Schedule& schedule, const PairRule& rule) {
+  const ChunkLibrary chunks(scenario, make_model_ops(scenario));
+  const auto chunk_of = [&](std::int32_t stage) {
+    return chunk_spec(scenario.model, scenario.partition.stages[static_cast<std::size_t>(stage)]);
+  };
+  std::set<std::pair<ChunkSpec, ChunkSpec>> seen;
+  for (const auto& [f, b] : overlap_edges(schedule)) {
+    const auto [pair, fresh] = seen.insert({chunk_of(f), chunk_of(b)});
+    if (!fresh) continue;
+    const PairPasses passes{ActionKind::F, ActionKind::B};
+    const PairResult r = schedule_pair(chunks.problem(pair->first, pair->second, passes), rule.method, {}, rule.align);
+    const std::string pair_name = fmt::format("({}F;{}B)", f, b);
+    s[Artefact::imbalance].numbers.emplace_back("pair_costs." + pair_name, to_seconds(r.post_overlap));
+    s[Artefact::bubbles].texts.emplace_back("pairs." + pair_name, sha256_hex(to_text(r.plan)).substr(0, 12));
   }
 }
 
@@ -92,31 +94,61 @@ void add_totals(Snapshot& s, const RunResult& r) {
       {"step_time_p95_s", to_seconds(r.step_time_p95)},
       {"tokens_per_s_per_gpu", r.tokens_per_s_per_gpu},
       {"mfu", r.mfu},
+      {"mfu_low", r.mfu * to_seconds(r.step_time) / to_seconds(r.step_time_p95)},
+      {"mfu_high", r.mfu * to_seconds(r.step_time) / to_seconds(r.step_time_p05)},
       {"hfu", r.hfu},
-      {"memory_peak_bytes", static_cast<double>(fullest(r.memory).peak().count)},
+      {"memory_peak_bytes",
+       static_cast<double>(r.memory.ranks[static_cast<std::size_t>(r.memory.peak_rank)].peak().count)},
   };
 }
 
-} // namespace
-
-Snapshot snapshot_of(const Scenario& scenario, const RunResult& r) {
-  Snapshot s;
-  s.inputs = scenario.inputs;
+void add_partition(Snapshot& s, const Scenario& scenario, const RunResult& r) {
   ArtefactValues& imbalance = s[Artefact::imbalance];
   imbalance.texts = {{"layout", to_layout(scenario.partition)}};
-  imbalance.numbers = {{"stage_imbalance", r.stage_imbalance},
-                       {"load_imbalance_mean", r.load_imbalance_mean},
-                       {"load_imbalance_max", r.load_imbalance_max}};
+  const NamedNumbers measures = {{"stage_imbalance", r.stage_imbalance},
+                                 {"load_imbalance_mean", r.load_imbalance_mean},
+                                 {"load_imbalance_max", r.load_imbalance_max}};
+  imbalance.numbers.insert(imbalance.numbers.end(), measures.begin(), measures.end());
   for (std::size_t i = 0; i < r.stages.size(); ++i) {
     imbalance.numbers.emplace_back(fmt::format("stages.{}.forward_s", i), to_seconds(r.stages[i].forward));
     imbalance.numbers.emplace_back(fmt::format("stages.{}.backward_s", i), to_seconds(r.stages[i].backward));
   }
+}
+
+void plan_anew(Snapshot& s, Scenario& scenario, const SnapshotOptions& options) {
+  PlanOptions how;
+  how.pairs = options.pairs;
+  how.threads = options.threads;
+  const PlanFile plan = make_plan(scenario, how);
+  s[Artefact::imbalance].numbers = {{"plan.step_time_s", to_seconds(plan.best.step_time)},
+                                    {"plan.bottleneck_s", to_seconds(plan.best.bottleneck)},
+                                    {"plan.lower_bound_s", to_seconds(plan.certificate.lower_bound)}};
+  scenario.partition = plan.best.partition;
+}
+
+} // namespace
+
+Snapshot take_snapshot(Scenario scenario, const SnapshotOptions& options) {
+  Snapshot s;
+  s.inputs = scenario.inputs;
+  const PairRule rule = options.plan ? options.pairs : PairRule{};
+  if (options.plan) plan_anew(s, scenario, options);
+  const Schedule schedule = schedule_of(scenario);
+  RunOptions run;
+  run.threads = options.threads;
+  run.stop = options.stop;
+  const bool uniform = is_uniform(scenario.profile);
+  PairPlans orders;
+  if (!uniform && options.plan)
+    orders = pair_plans(scenario, ChunkLibrary(scenario, make_model_ops(scenario)), schedule, rule);
+  const RunResult r = simulate(scenario, run, orders);
+  add_partition(s, scenario, r);
   s[Artefact::bubbles].texts = {{"schedule", scenario.schedule.name}};
   s[Artefact::fabric].numbers = {{"ep_hidden_fraction", r.ep_hidden_fraction}};
   add_ledger(s, r);
-  if (!is_uniform(scenario.profile)) {
+  if (!uniform) {
     add_costs(s, scenario);
-    add_pairs(s, program_of(scenario, schedule_of(scenario)));
+    add_pairs(s, scenario, schedule, rule);
   }
   add_totals(s, r);
   return s;
