@@ -58,7 +58,7 @@ class Planner {
     rows.erase(best);
     plan.baselines = std::move(rows);
     const bool proven = plan.certificate.surrogate_proven;
-    plan.certificate = certify(scenario_.model, schedule_, table_, flight_, step_tail(scenario_, schedule_));
+    plan.certificate = certify(scenario_, schedule_, ops_, table_);
     plan.certificate.surrogate_proven = proven;
     plan.search.simulations = simulations_;
     plan.search.pairs_distinct = costs_.distinct();
