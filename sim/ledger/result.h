@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,6 +26,16 @@ struct SimStats {
   std::int64_t events = 0;
   std::int64_t rank_ops = 0;
   std::int64_t peak_rss_bytes = 0;
+};
+
+// Who ordered the co-scheduled pairs of the step.
+struct PairUse {
+  std::string scheduler;     // of the pairs without a given order
+  std::string source;        // file of the given orders
+  std::int64_t distinct = 0; // pairs of different chunks
+  std::int64_t given = 0;    // of them
+  double worst_gap = 0.0;    // of any pair's cost at balanced load to its lower bound
+  bool operator==(const PairUse&) const = default;
 };
 
 struct StageTime {
@@ -56,9 +67,10 @@ struct RunResult {
   double stage_imbalance = 0.0;     // max / mean over stages of F + B, minus 1
   double load_imbalance_mean = 1.0; // max / mean tokens per EP rank, over layers and micro-batches
   double load_imbalance_max = 1.0;
-  Duration filled_bubble; // idle time used by the bubble filler, mean over ranks and steps; 0 without one
-  Duration fill_overrun;  // by which its fills made ranks late, mean over ranks and steps
-  FillSums fill;          // sums over all ranks and steps
+  Duration filled_bubble;       // idle time used by the bubble filler, mean over ranks and steps; 0 without one
+  Duration fill_overrun;        // by which its fills made ranks late, mean over ranks and steps
+  FillSums fill;                // sums over all ranks and steps
+  std::optional<PairUse> pairs; // nothing: the schedule has none, or its profile says nothing of how they overlap
   MemoryReport memory;
   ProvenanceShares provenance{};
   std::int64_t simulated_replicas = 0; // < replicas when identical ones were folded

@@ -2,20 +2,29 @@
 // use, so no part of the product has a cost model of its own.
 #pragma once
 
-#include "sim/domain/pair_plan.h"
 #include "sim/domain/scenario.h"
 #include "sim/exec/program.h"
 #include "sim/exec/run.h"
 #include "sim/ledger/result.h"
+#include "sim/planner/overlap/overlap_list.h"
 
 namespace tessella {
 
-// The order the scenario asks for; its spec must be legal (check_schedule_spec).
+// The order the scenario asks for: its imported one, else a generated one, whose spec must be legal
+// (check_schedule_spec).
 Schedule schedule_of(const Scenario& scenario);
 
-// Templates and positions, whether the profile is a real one or two uniform numbers. Pairs run in the order of their
-// plan, else in Megatron's.
-Program program_of(const Scenario& scenario, const Schedule& schedule, const PairPlans& pairs = {});
+// Templates and positions, whether the profile is a real one or two uniform numbers.
+struct LoweredStep {
+  Program program;
+  std::optional<PairUse> pairs;
+};
+
+// Pairs run in the orders that scenario.overlap gives or asks for; its orders must have no problem
+// (sim/planner/overlap/pair_orders.h). `align` holds the constants of the list schedulers. The result does not depend
+// on the number of threads.
+LoweredStep lower_step(const Scenario& scenario, const Schedule& schedule, unsigned threads = 1,
+                       const AlignRule& align = {});
 
 // Memory of the schedule that would run; `hottest_load` is max / mean tokens over the ranks of an EP group.
 MemoryReport memory_of(const Scenario& scenario, const Schedule& schedule, double hottest_load);
@@ -28,6 +37,6 @@ FillerOptions filler_options(const Scenario& scenario, const Schedule& schedule,
 std::function<bool(const std::vector<StepRecord>&)> enough_at(double precision);
 
 // options.steps and options.seed are taken from the scenario. Throws NotCovered when the profile lacks a cost.
-RunResult simulate(const Scenario& scenario, RunOptions options, const PairPlans& pairs = {});
+RunResult simulate(const Scenario& scenario, RunOptions options, const AlignRule& align = {});
 
 } // namespace tessella
