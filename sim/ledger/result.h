@@ -45,17 +45,29 @@ struct StageTime {
   bool operator==(const StageTime&) const = default;
 };
 
+// Where a measured step would lie nine times out of ten, from how far the profile was off on measured training runs and
+// from how far the simulated steps spread.
+struct PredictionInterval {
+  Duration low;      // 5 %
+  Duration high;     // 95 %
+  std::string runs;  // that it was held against: "dense" or "moe"
+  Residual residual; // of their step times
+  std::string source;
+  bool operator==(const PredictionInterval&) const = default;
+};
+
 struct RunResult {
   std::vector<Duration> step_times; // one per simulated step
   Duration step_time;               // mean
   Duration step_time_p05;           // equal to the mean for a single step
   Duration step_time_p95;
-  Duration step_time_ci95;          // half width of the 95 % confidence interval of the mean; 0 for a single step
-  double correlation_steps = 1;     // steps that carry the information of one independent step
-  bool precise = false;             // stopped before the last step because the mean was known well enough
-  LedgerRow ledger_sum;             // over all ranks and steps: divide by (ranks * sum of step times)
-  std::vector<LedgerRow> rank_rows; // per global rank, first step
-  Duration ep_busy_sum;             // time expert all-to-alls moved data, over ranks and steps; hidden or exposed
+  Duration step_time_ci95; // half width of the 95 % confidence interval of the mean; 0 for a single step
+  std::optional<PredictionInterval> prediction; // nothing when the profile was never held against such runs
+  double correlation_steps = 1;                 // steps that carry the information of one independent step
+  bool precise = false;                         // stopped before the last step because the mean was known well enough
+  LedgerRow ledger_sum;                         // over all ranks and steps: divide by (ranks * sum of step times)
+  std::vector<LedgerRow> rank_rows;             // per global rank, first step
+  Duration ep_busy_sum; // time expert all-to-alls moved data, over ranks and steps; hidden or exposed
   std::vector<StageTime> stages;
   Flops model_flops;    // of one step, whole job
   Flops hardware_flops; // with recompute

@@ -91,6 +91,15 @@ std::function<bool(const std::vector<StepRecord>&)> enough_at(double precision) 
   };
 }
 
+std::optional<PredictionInterval> predict_interval(const Scenario& scenario, const RunResult& result) {
+  const std::string runs = scenario.model.has_moe() ? "moe" : "dense";
+  const ProfileEntry* whole = scenario.profile.find("step_" + runs);
+  if (whole == nullptr || whole->form != "spread" || !whole->residual) return std::nullopt;
+  const auto times = [](Duration step, double factor) { return round_to_picoseconds(step.seconds() * factor); };
+  return PredictionInterval{times(result.step_time_p05, *whole->param("low")),
+                            times(result.step_time_p95, *whole->param("high")), runs, *whole->residual, whole->source};
+}
+
 RunResult simulate(const Scenario& scenario, RunOptions options, const AlignRule& align) {
   options.steps = scenario.steps;
   options.seed = scenario.seed;
@@ -112,6 +121,7 @@ RunResult simulate(const Scenario& scenario, RunOptions options, const AlignRule
     memory.ranks[p].activations.count += records.sums.pool_peak_bytes[p];
   RunResult result = summarize(scenario, records, flops, memory);
   result.pairs = step.pairs;
+  result.prediction = predict_interval(scenario, result);
   return result;
 }
 

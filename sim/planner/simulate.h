@@ -32,6 +32,11 @@ MemoryReport memory_of(const Scenario& scenario, const Schedule& schedule, doubl
 // What the scenario asks of the bubble filler, within the memory that its static plan leaves free at this load.
 FillerOptions filler_options(const Scenario& scenario, const Schedule& schedule, double hottest_load);
 
+// The 5 % and 95 % steps of the simulation, times the 5 % and 95 % quantiles of measured over predicted steps (profile
+// rows step_dense and step_moe): as if both were bad at once, so rather too wide.
+// Nothing when the profile has no such row: it was never held against training runs.
+std::optional<PredictionInterval> predict_interval(const Scenario& scenario, const RunResult& result);
+
 // For RunOptions::enough: stops once the 95 % confidence interval of the mean step time is within +- `precision` of it
 // (0.005 = 0.5 %). Judged every 10 steps from 30 on, and only when these are 10 correlation times.
 std::function<bool(const std::vector<StepRecord>&)> enough_at(double precision);

@@ -177,6 +177,13 @@ std::string compact(const Json& value) {
   return value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+Json prediction_json(const std::optional<PredictionInterval>& p) {
+  if (!p) return nullptr;
+  return {{"low_s", to_seconds(p->low)}, {"high_s", to_seconds(p->high)},      {"runs", p->runs},
+          {"rows", p->residual.rows},    {"median_error", p->residual.median}, {"p95_error", p->residual.p95},
+          {"source", p->source}};
+}
+
 // Nested values indented.
 std::string pretty(const Json& value) {
   std::string text = value.dump(2, ' ', false, Json::error_handler_t::replace);
@@ -200,6 +207,7 @@ std::vector<Block> answer(const Scenario& s, const RunResult& r) {
       {"step_time_p05_s", pretty(to_seconds(r.step_time_p05))},
       {"step_time_p95_s", pretty(to_seconds(r.step_time_p95))},
       {"step_time_ci95_s", pretty(to_seconds(r.step_time_ci95))},
+      {"prediction", pretty(prediction_json(r.prediction))},
       {"steps", pretty(r.step_times.size())},
       {"tokens_per_s_per_gpu", pretty(r.tokens_per_s_per_gpu)},
       {"tflops_per_gpu", pretty(r.tflops_per_gpu)},

@@ -50,6 +50,15 @@ std::string title(const Scenario& s, const TextStyle& style) {
   return paint(style, kBold, wrap(printable(text), style.width, 0)) + "\n";
 }
 
+std::string interval_line(const RunResult& r, const TextStyle& style) {
+  if (!r.prediction)
+    return fact(style, "interval", "none", "the profile was not held against measured runs of this kind");
+  const PredictionInterval& p = *r.prediction;
+  return fact(style, "5-95 % interval", fmt::format("{} to {}", format_duration(p.low), format_duration(p.high)),
+              fmt::format("where nine of ten of {} measured {} runs lay; median {:.1f} % off", p.residual.rows, p.runs,
+                          100.0 * p.residual.median));
+}
+
 std::string step_line(const RunResult& r, const TextStyle& style) {
   const std::size_t steps = r.step_times.size();
   const std::string spread =
@@ -57,7 +66,7 @@ std::string step_line(const RunResult& r, const TextStyle& style) {
                               format_duration(r.step_time_p05), format_duration(r.step_time_p95), steps,
                               r.precise ? ", precise enough" : "")
                 : "";
-  return fact(style, "step time", format_duration(r.step_time), spread);
+  return fact(style, "step time", format_duration(r.step_time), spread) + interval_line(r, style);
 }
 
 std::string memory_line(const MemoryReport& m, const TextStyle& style) {
