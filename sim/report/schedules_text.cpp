@@ -34,7 +34,7 @@ std::string basis_text(const ScheduleComparison& c) {
 std::string row_text(const ScheduleRow& row, const ScheduleRow* best) {
   if (!row.problem.empty()) return fmt::format("  {:<23}cannot run: {}\n", row.name, printable(row.problem));
   const double to_best = best ? row.tokens_per_s_per_gpu / best->tokens_per_s_per_gpu - 1.0 : 0.0;
-  return fmt::format("{} {:<23}{:>6}{:>4}{:>4}{:>7}{:>11}{:>9.0f}{:>9}{:>8}{:>8}{:>8}{:>10.2f}{:>3}{}\n",
+  return fmt::format("{} {:<23}{:>6}{:>3}{:>3}{:>7}{:>10}{:>10.0f}{:>9}{:>8}{:>9}{:>7}{:>6.1f}{:>3}{}\n",
                      &row == best ? '*' : ' ', row.name, row.world_size, row.pp, row.vpp,
                      row.given_layout ? "given" : "FLOPs", format_duration(row.step_time), row.tokens_per_s_per_gpu,
                      &row == best || !best ? "" : fmt::format("{:+.1f} %", 100.0 * to_best), format_percent(row.bubble),
@@ -46,13 +46,13 @@ std::string row_text(const ScheduleRow& row, const ScheduleRow* best) {
 
 std::string schedules_text(const ScheduleComparison& c) {
   const ScheduleRow* best = fastest(c);
-  std::string text = fmt::format("{}: {} micro-batches; {}\n\n", printable(c.experiment),
+  std::string text = fmt::format("{}: {} micro-batches;\n{}\n\n", printable(c.experiment),
                                  format_count(c.num_micro_batches), basis_text(c));
   text +=
-      fmt::format("  {:<23}{:>6}{:>4}{:>4}{:>7}{:>11}{:>9}{:>9}{:>8}{:>8}{:>8}{:>10}{:>3}\n", "schedule", "GPUs", "PP",
-                  "VP", "layout", "step time", "tok/s/GPU", "to best", "bubble", "exposed", "GiB", "in flight", "W");
+      fmt::format("  {:<23}{:>6}{:>3}{:>3}{:>7}{:>10}{:>10}{:>9}{:>8}{:>9}{:>7}{:>6}{:>3}\n", "schedule", "GPUs", "PP",
+                  "VP", "layout", "step time", "tok/s/GPU", "to best", "bubble", "exposed", "GiB", "live", "W");
   for (const ScheduleRow& row : c.rows) text += row_text(row, best);
-  return text + "\n  in flight: activations held at the peak, in micro-batches of a whole rank; W: copies of the "
+  return text + "\n  live: activations held at the peak, in micro-batches of a whole rank; W: copies of the "
                 "weights;\n  layout FLOPs: layers spread anew over the stages, by FLOPs\n";
 }
 
