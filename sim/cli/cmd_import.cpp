@@ -83,7 +83,7 @@ void add_traces(CLI::App* command, const Flags& flags, int& code) {
 
 void add_import(CLI::App& app, int& code) {
   const auto flags = std::make_shared<ImportFlags>();
-  CLI::App* command = app.add_subcommand("import", "Models, experiments and ledgers from files you have");
+  CLI::App* command = app.add_subcommand("import", "Models, experiments, schedules and ledgers from files you have");
   command->require_subcommand(1);
   command->footer("Example:\n  tessella import hf Qwen3-30B-A3B/config.json -o models/qwen3_30b_a3b.yaml\n"
                   "nccl-tests, DeepEP and Kineto files go to tessella-calib.");
@@ -91,6 +91,7 @@ void add_import(CLI::App& app, int& code) {
   add_megatron(command, flags, code);
   add_torchtitan(command, flags, code);
   add_traces(command, flags, code);
+  add_import_schedule(*command, code);
 }
 
 } // namespace tessella
