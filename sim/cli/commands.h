@@ -14,6 +14,7 @@ void add_memory(CLI::App& app, int& code);
 void add_plan(CLI::App& app, int& code);
 void add_search(CLI::App& app, int& code);
 void add_list(CLI::App& app, int& code);
+void add_collective(CLI::App& app, int& code);
 void add_validate(CLI::App& app, int& code);
 void add_sweep(CLI::App& app, int& code);
 void add_merge(CLI::App& app, int& code);

@@ -28,6 +28,7 @@ int main(int argc, char** argv) {
   add_import(app, code);
   add_search(app, code);
   add_list(app, code);
+  add_collective(app, code);
   add_validate(app, code);
   add_pair(app, code);
   add_pairs(app, code);

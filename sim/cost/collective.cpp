@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "sim/base/error.h"
 #include "sim/domain/kernel_forms.h"
@@ -118,33 +117,6 @@ Provenance CollectiveModel::expert_provenance(Dispatcher d, const GroupSpan& spa
   const ProfileEntry* entry =
       find_entry(*profile_, expert_op(d, false), stand_in(d, false), span.nodes > 1 ? kFabric : kNode);
   return entry == nullptr ? Provenance::derived : entry->provenance;
-}
-
-const char* name(Algorithm a) {
-  return a == Algorithm::halo ? "halo" : "nccl";
-}
-
-std::vector<CollectiveRow> collective_table(const CollectiveModel& model, Collective c, const GroupSpan& span,
-                                            std::span<const Bytes> sizes, Algorithm algorithm) {
-  const bool halo = algorithm == Algorithm::halo;
-  if (halo && c != Collective::all_to_all)
-    throw InputError("--algo", fmt::format("halo is an all_to_all, there is none for {}", name(c)));
-  std::vector<CollectiveRow> rows;
-  for (const Bytes size : sizes) {
-    CollectiveRow row{size, halo ? model.halo_time(span, size) : model.time(c, span, size), {}, {}};
-    const double seconds = row.time.seconds();
-    row.algbw =
-        Bandwidth{seconds > 0.0 ? static_cast<double>(size.count) / seconds : std::numeric_limits<double>::infinity()};
-    row.busbw = row.algbw * busbw_factor(c, span.ranks);
-    rows.push_back(row);
-  }
-  return rows;
-}
-
-std::vector<Bytes> doubling_sizes(Bytes first, Bytes last) {
-  std::vector<Bytes> sizes;
-  for (Bytes size = first; size.count > 0 && size <= last; size = size * 2) sizes.push_back(size);
-  return sizes;
 }
 
 } // namespace tessella

@@ -30,7 +30,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -75,25 +74,5 @@ class CollectiveModel {
   const Cluster* cluster_;
   const Profile* profile_ = nullptr;
 };
-
-// How to run a collective: as NCCL does, or (all_to_all only) by HALO.
-enum class Algorithm { nccl, halo };
-const char* name(Algorithm a);
-
-// One row of an nccl-tests table. `busbw` is what to compare with a link.
-struct CollectiveRow {
-  Bytes size;
-  Duration time;
-  Bandwidth algbw;
-  Bandwidth busbw;
-};
-
-// The rows of `tessella collective`. A free transfer has infinite bandwidths. Throws InputError for an algorithm that
-// the collective does not have.
-std::vector<CollectiveRow> collective_table(const CollectiveModel& model, Collective c, const GroupSpan& span,
-                                            std::span<const Bytes> sizes, Algorithm algorithm = Algorithm::nccl);
-
-// Sizes first, 2*first, 4*first, ... up to last, as nccl-tests' -b, -e, -f 2.
-std::vector<Bytes> doubling_sizes(Bytes first, Bytes last);
 
 } // namespace tessella

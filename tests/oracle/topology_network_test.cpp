@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "sim/base/error.h"
-#include "sim/cost/collective.h"
+#include "sim/cost/collective_table.h"
 #include "tests/support/clusters.h"
 #include "tests/support/wire_profile.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "sim/base/rng.h"
-#include "sim/cost/collective.h"
+#include "sim/cost/collective_table.h"
 #include "tests/support/clusters.h"
 #include "tests/support/wire_profile.h"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "sim/base/error.h"
-#include "sim/cost/collective.h"
+#include "sim/cost/collective_table.h"
 #include "tests/support/clusters.h"
 #include "tests/support/wire_profile.h"
 
@@ -146,4 +146,37 @@ TEST_CASE("The table has nccl-tests' columns") {
   ideal.fabric.kind = FabricKind::ideal;
   CHECK(std::isinf(collective_table(CollectiveModel(ideal), Collective::all_reduce, span_of_first(ideal, 16), sizes)[0]
                        .algbw.bytes_per_second));
+}
+
+TEST_CASE("Phases over smaller groups, by hand") {
+  // 2 nodes of 8, S = 1.6 GB; 450 GB/s inside, 50 between.
+  const Cluster two = rail_cluster(2);
+  const CollectiveModel wire(two);
+  const GroupSpan all = span_of_first(two, 16);
+  const Bytes size{1'600'000'000};
+  const auto seconds = [&](Collective c) {
+    return collective_time(wire, c, all, size, Algorithm::hierarchical).seconds();
+  };
+  CHECK(seconds(Collective::all_to_all) == doctest::Approx(1.4e9 / 450e9 + 0.8e9 / 50e9));
+  CHECK(seconds(Collective::all_gather) == doctest::Approx(1.4e9 / 450e9 + 0.1e9 / 50e9));
+  CHECK(seconds(Collective::reduce_scatter) == seconds(Collective::all_gather));
+  CHECK(seconds(Collective::all_reduce) == doctest::Approx(2.8e9 / 450e9 + 0.2e9 / 50e9));
+  CHECK_THROWS_AS(collective_time(wire, Collective::send_recv, all, size, Algorithm::hierarchical), InputError);
+  CHECK_THROWS_AS(collective_time(wire, Collective::all_gather, all, size, Algorithm::halo), InputError);
+  const GroupSpan node = span_of_first(two, 8);
+  CHECK(collective_time(wire, Collective::all_to_all, node, size, Algorithm::hierarchical) ==
+        wire.time(Collective::all_to_all, node, size));
+}
+
+TEST_CASE("A dispatcher's table: rows of K copies, what the NIC carries after duplicates") {
+  const Cluster eight = rail_cluster(8);
+  const CollectiveModel model(eight);
+  ExpertTraffic traffic = kDeepSeek;
+  traffic.tokens_sent = 7; // ignored
+  const auto rows = expert_table(model, eight, Dispatcher::deepep, false, span_of_first(eight, 64), traffic,
+                                 std::vector<std::int64_t>{4096});
+  REQUIRE(rows.size() == 1);
+  CHECK(rows[0].cost.size.count == 4096 * 8 * 7392);                                   // 7168 (1 + 4/128)
+  CHECK(rows[0].cost.busbw.bytes_per_second == doctest::Approx(50e9));                 // the NIC
+  CHECK(rows[0].cost.time.seconds() == doctest::Approx(4096.0 * 3.5 * 7392.0 / 50e9)); // 3.5 remote nodes
 }
