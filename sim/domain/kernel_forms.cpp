@@ -34,6 +34,10 @@ UniformStage uniform_stage(const ProfileEntry& entry) {
   return u;
 }
 
+Spread spread_of(const ProfileEntry& entry) {
+  return {required_param(entry, "low"), required_param(entry, "high")};
+}
+
 ContentionFactors contention_factors(const ProfileEntry& entry) {
   return {required_param(entry, "gemm"), required_param(entry, "membound"), required_param(entry, "norm"),
           required_param(entry, "waiting"), required_param(entry, "communication")};

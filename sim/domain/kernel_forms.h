@@ -107,6 +107,13 @@ double constant_seconds(const ProfileEntry& entry);
 // Form factor: a plain number > 0, such as the share of burst speed that sustained power leaves (op `sustained`).
 double factor_value(const ProfileEntry& entry);
 
+// Form spread: measured over predicted, of whole steps (ops `step_dense` and `step_moe`).
+struct Spread {
+  double low = 1.0;  // 5 % quantile
+  double high = 1.0; // 95 % quantile
+};
+Spread spread_of(const ProfileEntry& entry);
+
 // Form uniform_stage: one micro-batch of a whole pipeline rank's share, whatever the model; for schedule oracles.
 // A chunk of a rank with v chunks takes 1/v of it. Without input_grad and weight_grad the backward is not split.
 struct UniformStage {

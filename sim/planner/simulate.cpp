@@ -8,6 +8,7 @@
 #include "sim/cost/flops.h"
 #include "sim/cost/layer_ops.h"
 #include "sim/cost/memory.h"
+#include "sim/domain/kernel_forms.h"
 #include "sim/domain/legality.h"
 #include "sim/exec/lower.h"
 #include "sim/exec/routed_loads.h"
@@ -96,8 +97,9 @@ std::optional<PredictionInterval> predict_interval(const Scenario& scenario, con
   const ProfileEntry* whole = scenario.profile.find("step_" + runs);
   if (whole == nullptr || whole->form != "spread" || !whole->residual) return std::nullopt;
   const auto times = [](Duration step, double factor) { return round_to_picoseconds(step.seconds() * factor); };
-  return PredictionInterval{times(result.step_time_p05, *whole->param("low")),
-                            times(result.step_time_p95, *whole->param("high")), runs, *whole->residual, whole->source};
+  const Spread off = spread_of(*whole);
+  return PredictionInterval{times(result.step_time_p05, off.low), times(result.step_time_p95, off.high), runs,
+                            *whole->residual, whole->source};
 }
 
 RunResult simulate(const Scenario& scenario, RunOptions options, const AlignRule& align) {

@@ -247,7 +247,7 @@ std::vector<Block> views(const Scenario& s, const RunResult& r) {
 std::string run_json(const Scenario& s, const RunResult& r, const JsonOptions& options) {
   std::vector<Block> blocks = answer(s, r);
   for (Block& block : views(s, r)) blocks.push_back(std::move(block));
-  if (r.pairs) blocks.emplace_back("pair_orders", compact(pairs_json(*r.pairs)));
+  if (r.pairs) blocks.emplace_back("pair_orders", pretty(pairs_json(*r.pairs)));
   if (options.detail) blocks.emplace_back("detail", detail_json(s, r));
   blocks.emplace_back("sim", pretty(sim_json(r)));
   std::string text;

@@ -80,6 +80,7 @@ double call(const ProfileEntry& e) {
   if (e.form == "collective") return collective_seconds(e, 8, 1e6, {1e11});
   if (e.form == "constant") return constant_seconds(e);
   if (e.form == "factor") return factor_value(e);
+  if (e.form == "spread") return spread_of(e).low + spread_of(e).high;
   if (e.form == "uniform_stage") return uniform_stage(e).forward;
   if (e.form == "contention") return contention_factors(e).gemm;
   FAIL("a form without a call here: " << e.form);
