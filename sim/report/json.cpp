@@ -42,6 +42,42 @@ Json filler_json(const Scenario& s, const FillSums& f) {
           {"pool_peak", f.pool_peak},         {"pool_peak_bytes", f.pool_peak_bytes}};
 }
 
+Json capacity_json(const Capacity& c) {
+  return {{"stage_imbalance", c.stage_imbalance}, {"pipeline_idle", c.pipeline_idle},
+          {"lost_to_stages", c.lost_to_stages},   {"lost_to_routing", c.lost_to_routing},
+          {"lost_to_fabric", c.lost_to_fabric},   {"lost_to_schedule", c.lost_to_schedule}};
+}
+
+Json phases_json(const RunResult& r) {
+  Json out = Json::array();
+  for (const RunPhase& p : r.phases)
+    out.push_back({{"first_step", p.first_step},
+                   {"steps", p.steps},
+                   {"events", p.events},
+                   {"step_time_s", to_seconds(p.step_time)},
+                   {"pause_s", to_seconds(p.pause)}});
+  return out;
+}
+
+Json adaptation_json(const RunResult& r) {
+  Json plans = Json::array();
+  for (const Replanning& p : r.replannings)
+    plans.push_back({{"step", p.step},
+                     {"error", p.error},
+                     {"layout", p.layout},
+                     {"pause_s", to_seconds(p.pause)},
+                     {"gain_s", to_seconds(p.gain())}});
+  const MigrationSums& m = r.migration;
+  return {{"replannings", std::move(plans)},
+          {"migration", {{"moves", m.moves}, {"steps", m.steps}, {"pause_s", to_seconds(m.pause)}}}};
+}
+
+Json step_times_json(const RunResult& r) {
+  Json out = Json::array();
+  for (const Duration d : r.step_times) out.push_back(to_seconds(d));
+  return out;
+}
+
 Json provenance_json(const ProvenanceShares& shares) {
   Json out = Json::object();
   for (int i = 0; i < kNumProvenances; ++i) out[name(static_cast<Provenance>(i))] = shares[static_cast<std::size_t>(i)];
@@ -109,6 +145,9 @@ std::string run_json(const Scenario& s, const RunResult& r) {
       {"step_time_p95_s", to_seconds(r.step_time_p95)},
       {"step_time_ci95_s", to_seconds(r.step_time_ci95)},
       {"steps", r.step_times.size()},
+      {"step_times_s", step_times_json(r)},
+      {"phases", phases_json(r)},
+      {"adaptation", adaptation_json(r)},
       {"tokens_per_s_per_gpu", r.tokens_per_s_per_gpu},
       {"tflops_per_gpu", r.tflops_per_gpu},
       {"mfu", r.mfu},
@@ -117,6 +156,7 @@ std::string run_json(const Scenario& s, const RunResult& r) {
       {"ledger", ledger_json(r.ledger_sum)},
       {"ep_hidden_fraction", r.ep_hidden_fraction},
       {"stage_imbalance", r.stage_imbalance},
+      {"capacity", capacity_json(r.capacity)},
       {"filled_bubble_s", to_seconds(r.filled_bubble)},
       {"fill_overrun_s", to_seconds(r.fill_overrun)},
       {"filler", filler_json(s, r.fill)},
