@@ -90,6 +90,7 @@ void print_result(const RunFlags& flags, const Scenario& scenario, const RunResu
   const TextStyle style{wants_colour(), terminal_width()};
   fmt::print("{}{}{}", headline_text(scenario, result, style), ledger_text(scenario, result, style),
              filler_text(scenario, result, style));
+  fmt::print("{}", phases_text(result, style) + adaptation_text(result, style));
   if (flags.capacity) fmt::print("{}", capacity_text(result, style));
   if (!result.memory.fits) fmt::print("{}", memory_text(result.memory, style));
   for (const std::int32_t step : flags.trace_steps)
@@ -105,6 +106,14 @@ void print_regret(const Scenario& scenario, RunOptions options, const RunResult&
     return simulate(other, options);
   };
   fmt::print("{}", regret_text(result, under("none"), under("clairvoyant"), {wants_colour(), terminal_width()}));
+}
+
+// The same run with experts that stay where they are.
+void print_migration_gain(const Scenario& scenario, RunOptions options, const RunResult& result) {
+  options.trace = {};
+  Scenario still = scenario;
+  still.expert_migration.method = MigrationMethod::none;
+  fmt::print("{}", migration_gain_text(result, simulate(still, options), {wants_colour(), terminal_width()}));
 }
 
 int run(const RunFlags& flags) {
@@ -138,6 +147,7 @@ int run(const RunFlags& flags) {
   }
   if (flags.json != "-") print_result(flags, scenario, result);
   if (flags.json != "-" && flags.regret) print_regret(scenario, options, result);
+  if (flags.json != "-" && result.migration.moves > 0) print_migration_gain(scenario, options, result);
   const TextStyle plain{false, 80};
   fmt::print(stderr, "{}{}", warnings_text(scenario, result, plain), simulation_text(result));
   if (result.partial) return kExitInterrupted;

@@ -29,6 +29,7 @@ struct Experiment {
   std::optional<std::int64_t> world_size; // default: all GPUs of the cluster
   std::optional<std::int64_t> vpp;        // default: from the layout, else 1
   std::optional<std::int64_t> etp;        // default: tp
+  std::vector<SourceSpan> event_where;    // [draft.events] of what happens
   Node root;                              // for positions
 };
 

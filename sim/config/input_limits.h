@@ -79,6 +79,12 @@ inline constexpr std::array kLimits = std::to_array<Limit>({
     {"decoder_last_pipeline_num_layers", 1 << 14},
     {"microbatch_group_size_per_vp_stage", 1 << 24},
     {"pool", 1 << 12},
+    {"rank", 1 << 24},
+    {"rail", 1 << 10},
+    {"every", 1'000'000},
+    {"max_swaps", 1 << 14},
+    {"redundant", 1 << 10},
+    {"patience", 1'000'000},
     {"steps", 1'000'000},
     {"seed", INT64_MAX},
     {"sigma", 4}, // standard deviations of log-weights

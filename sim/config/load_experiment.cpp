@@ -9,6 +9,7 @@
 #include "sim/config/experiment_keys.h"
 #include "sim/config/file_role.h"
 #include "sim/config/input_limits.h"
+#include "sim/config/load_events.h"
 #include "sim/config/override.h"
 
 namespace tessella {
@@ -33,6 +34,8 @@ constexpr Choice<RoutingKind> kRoutings[] = {{"balanced", RoutingKind::balanced}
                                              {"generator", RoutingKind::generator},
                                              {"loads", RoutingKind::loads},
                                              {"trace", RoutingKind::trace}};
+constexpr Choice<MigrationMethod> kMigrations[] = {
+    {"none", MigrationMethod::none}, {"swap", MigrationMethod::swap}, {"replicate", MigrationMethod::replicate}};
 constexpr Choice<FlopsConvention> kConventions[] = {{"causal", FlopsConvention::causal},
                                                     {"full_attention", FlopsConvention::full_attention}};
 
@@ -77,6 +80,10 @@ class SectionReader {
       m.optional("fabric", s_.jitter.fabric, read_fraction);
     });
     section(map, "bubble_filler", false, [this](MapReader& m) { read_bubble_filler(m); });
+    map.optional("events", s_.events,
+                 [this](const Node& node) { return read_events(node, problems_, e_.event_where); });
+    section(map, "expert_migration", false, [this](MapReader& m) { read_expert_migration(m); });
+    section(map, "replan", false, [this](MapReader& m) { read_replan(m); });
     map.optional("flops_convention", s_.flops_convention, choice("flops_convention", kConventions));
     section(map, "simulation", false, [this](MapReader& m) {
       m.optional("seed", s_.seed, [](const Node& n) { return static_cast<std::uint64_t>(Count("seed", 0)(n)); });
@@ -194,6 +201,24 @@ class SectionReader {
     });
     m.optional("pool", f.pool, Count("pool"));
     m.optional("decision_cost", f.decision_cost, read_duration);
+  }
+
+  void read_expert_migration(MapReader& m) {
+    ExpertMigrationSpec& x = s_.expert_migration;
+    m.required("method", x.method, choice("method of expert_migration", kMigrations));
+    m.optional("trigger", x.trigger, Number{"trigger", 1.0, static_cast<double>(limit("num_experts"))});
+    m.optional("every", x.every, Count("every"));
+    m.optional("max_swaps", x.max_swaps, Count("max_swaps"));
+    m.optional("redundant", x.redundant, Count("redundant"));
+  }
+
+  void read_replan(MapReader& m) {
+    ReplanSpec& r = s_.replan;
+    r.on = true;
+    m.optional("tolerance", r.tolerance, read_fraction);
+    m.optional("patience", r.patience, Count("patience"));
+    m.optional("profiling", r.profiling, read_duration);
+    m.optional("planning", r.planning, read_duration);
   }
 
   // A preset is a starting point; keys beside it change what it says.

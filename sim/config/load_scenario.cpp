@@ -6,6 +6,7 @@
 #include "sim/base/sha256.h"
 #include "sim/config/experiment.h"
 #include "sim/config/input_limits.h"
+#include "sim/config/load_events.h"
 #include "sim/config/order_yaml.h"
 #include "sim/domain/legality.h"
 #include "sim/domain/workload_shape.h"
@@ -109,6 +110,37 @@ InputError illegal(const Experiment& e, const std::vector<Violation>& violations
   return {violation_position(e, violations[0]), violations[0].message, notes};
 }
 
+// Ranks, rails, steps and layouts of the events against the job they happen to.
+void check_events_fit(const Experiment& e, Scenario& s) {
+  for (std::size_t i = 0; i < s.events.size(); ++i) {
+    const SourceSpan& where = e.event_where[i];
+    if (const auto problem = check_event(s.events[i], s)) throw InputError(where, *problem);
+    auto* move = std::get_if<MoveLayers>(&s.events[i].what);
+    if (!move) continue;
+    LayoutSpec layout;
+    layout.layout = move->layout;
+    LegalityInput in{s.model, s.parallelism, s.batch, layout, s.schedule, s.recompute};
+    in.dispatcher = s.dispatcher;
+    Verdict verdict = check_legality(in);
+    if (!verdict.legal()) throw InputError(where, verdict.violations[0].message);
+    if (verdict.vpp != s.parallelism.vpp)
+      throw InputError(where, fmt::format("the layout has {} stages per pipeline rank, the job runs {}", verdict.vpp,
+                                          s.parallelism.vpp));
+    move->partition = std::move(verdict.partition);
+  }
+}
+
+// Experts that move need drawn routing and a rank with more than one place.
+void check_migration_fits(const Experiment& e, const Scenario& s) {
+  const ExpertMigrationSpec& x = s.expert_migration;
+  if (x.method == MigrationMethod::none) return;
+  const SourceSpan where = position_of(e, "expert_migration.method");
+  if (!s.model.has_moe()) throw InputError(where, "the model has no experts");
+  if (s.routing.kind != RoutingKind::generator)
+    throw InputError(where, "experts move only where loads are drawn: routing of kind generator");
+  if (s.parallelism.ep == 1) throw InputError(where, "with expert_model_parallel_size 1 there is nowhere to move to");
+}
+
 // Loads and traces against the plan; a dense model has nothing to route.
 void check_routing_fits(const Experiment& e, Scenario& s) {
   if (moe_layers(s.model).empty()) {
@@ -142,6 +174,8 @@ Scenario assemble(const Experiment& e, Model model, Cluster cluster, Profile pro
   s.partition = std::move(verdict.partition);
   s.warnings.insert(s.warnings.end(), verdict.warnings.begin(), verdict.warnings.end());
   check_routing_fits(e, s);
+  check_events_fit(e, s);
+  check_migration_fits(e, s);
   if (s.model.assumed)
     s.warnings.push_back(fmt::format("the dimensions of model '{}' are assumed: {}", s.model.name, s.model.source));
   return s;

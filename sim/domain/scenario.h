@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/domain/adaptation.h"
 #include "sim/domain/bubble_filler.h"
 #include "sim/domain/cluster.h"
 #include "sim/domain/model.h"
@@ -17,6 +18,7 @@
 #include "sim/domain/profile.h"
 #include "sim/domain/routing.h"
 #include "sim/domain/schedule.h"
+#include "sim/domain/what_if_event.h"
 
 namespace tessella {
 
@@ -80,6 +82,9 @@ struct Scenario {
   RoutingSpec routing;
   Jitter jitter;
   BubbleFillerSpec bubble_filler;
+  std::vector<WhatIfEvent> events;
+  ExpertMigrationSpec expert_migration;
+  ReplanSpec replan;
   FlopsConvention flops_convention = FlopsConvention::causal;
   Partition partition;
   std::uint64_t seed = 1;

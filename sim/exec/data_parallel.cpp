@@ -17,6 +17,10 @@ class PositionRanks {
       : program_(program), tracer_(tracer), position_(position), n_(static_cast<std::size_t>(program.group_size)) {
     for (const auto& r : replicas) groups_.push_back(&r->groups()[position]);
     lane_.resize(groups_.size() * n_);
+    const std::int32_t per_position = program.replicas * program.group_size;
+    for (const Handicap& h : program.handicaps)
+      if (h.rank / per_position == static_cast<std::int32_t>(position) && h.factor[Handicap::dp] > 1.0)
+        slow_.emplace_back(static_cast<std::size_t>(h.rank % program.group_size), h.factor[Handicap::dp]);
   }
 
   // Reduces the gradients of chunk after chunk on the dp lane.
@@ -49,12 +53,14 @@ class PositionRanks {
     if (d == Duration{}) return;
     const auto width = static_cast<std::size_t>(stride);
     std::vector<Time> start(width);
+    std::vector<Duration> takes(width, d);
+    for (const auto& [rank, factor] : slow_) takes[rank % width] = max(takes[rank % width], scaled(d, factor));
     for (std::size_t i = 0; i < lane_.size(); ++i) start[(i % n_) % width] = max(start[(i % n_) % width], lane_[i]);
     for (std::size_t g = 0; g < groups_.size(); ++g)
       for (std::size_t r = 0; r < n_; ++r) {
         Group& group = *groups_[g];
         const Time begin = start[r % width];
-        const Time end = begin + d;
+        const Time end = begin + takes[r % width];
         Time& clock = group.clock[r];
         group.share(Share::imbalance)[r] += max(Duration{0}, begin - clock);
         group.share(Share::exposed_dp)[r] += max(Duration{0}, end - max(begin, clock));
@@ -69,7 +75,8 @@ class PositionRanks {
   std::size_t position_;
   std::size_t n_;
   std::vector<Group*> groups_;
-  std::vector<Time> lane_; // [replica][rank] the dp lane
+  std::vector<Time> lane_;                           // [replica][rank] the dp lane
+  std::vector<std::pair<std::size_t, double>> slow_; // ranks of the group with a slow dp lane, in any replica
 };
 
 // Chunks of a position in the order in which their last backward ends.

@@ -98,6 +98,29 @@ void number_fill_points(Program& program);
 // One position per pipeline rank with the stages it holds and no data-parallel cost.
 std::vector<Position> bare_positions(const Schedule& schedule);
 
+// What makes a rank slower than its profile: factors on durations, all of them 1 or more.
+struct Handicap {
+  enum Part : std::uint8_t { compute, tp, cp, ep, dp, p2p }; // the first four as OpClass
+  static constexpr std::size_t kParts = 6;
+
+  std::int32_t rank = 0; // global
+  std::array<double, kParts> factor{1.0, 1.0, 1.0, 1.0, 1.0, 1.0};
+  bool operator==(const Handicap&) const = default;
+};
+
+// Nothing stays nothing.
+inline Duration scaled(Duration d, double factor) {
+  return d.ps == 0 ? d : round_to_picoseconds(d.seconds() * factor);
+}
+
+// Expert work that moves inside a node: it is spread evenly over `width` consecutive ranks, and moved work takes `toll`
+// times its own duration more.
+struct Stealing {
+  std::int32_t width = 1;
+  double toll = 0.0;
+  bool operator==(const Stealing&) const = default;
+};
+
 struct Program {
   Schedule schedule;
   std::int32_t group_size = 1;
@@ -115,7 +138,9 @@ struct Program {
   Duration norm_sync; // gradient-norm all-reduce over all ranks
   bool overlap_grad_reduce = false;
   bool overlap_param_gather = false;
-  Duration tied_embedding_reduce; // between first and last position; 0 when untied
+  Duration tied_embedding_reduce;  // between first and last position; 0 when untied
+  std::vector<Handicap> handicaps; // ascending by rank
+  Stealing stealing;
   double kernel_jitter = 0.0;
   double fabric_jitter = 0.0;
   std::vector<std::string> op_names;

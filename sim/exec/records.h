@@ -40,7 +40,8 @@ struct ReplicaSums {
 
 struct StepRecord {
   Duration makespan;
-  LedgerRow ledger_sum; // over all ranks
+  LedgerRow ledger_sum;   // over all ranks
+  Duration slowest_stage; // F + B of one micro-batch, mean over ranks and micro-batches
 };
 
 struct RunRecords {

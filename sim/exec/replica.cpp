@@ -111,6 +111,7 @@ void Replica::run(std::int64_t step, std::int32_t index, std::uint64_t seed, Run
       trace_ = trace;
     }
   reset();
+  find_handicaps();
   const auto positions = static_cast<std::int32_t>(groups_.size());
   for (std::int32_t g = 0; g < positions; ++g) queue_if_ready(g);
   while (!queue_.empty()) execute(queue_.pop().target);
@@ -234,10 +235,12 @@ void Replica::finish(std::int32_t g, const Action& a, std::span<const Time> leav
 }
 
 void Replica::post(std::int32_t g, const Action& a, Message::Way way, std::int32_t to, std::span<const Time> leaves) {
+  const Group& group = groups_[static_cast<std::size_t>(g)];
   const std::int32_t target = program_.owner_of(Stage{to}, a.micro_batch);
   const Duration flight = target == g ? Duration{0} : program_.p2p_flight;
   const std::span<Time> arrival = board_.post(way, to, a.micro_batch.value, flight);
   for (std::size_t r = 0; r < n_; ++r) arrival[r] = leaves[r] + flight;
+  for (const auto& [r, ails] : group.handicaps) arrival[r] = leaves[r] + scaled(flight, ails->factor[Handicap::p2p]);
   if (target == g) return; // this group is examined once its own slot is finished
   if (trace_)
     for (const std::int32_t r : traced_[static_cast<std::size_t>(g)]) {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "sim/domain/ledger.h"
@@ -31,6 +32,7 @@ struct Group {
   std::vector<Time> gradients_ready; // [chunk][rank]: end of the last backward of the chunk
   std::vector<Time> params_ready;    // [chunk]: parameter gather of the chunk is complete
   std::vector<std::int64_t> tokens;  // [rank] routed rows received by all its layers and micro-batches
+  std::vector<std::pair<std::size_t, const Handicap*>> handicaps; // (rank of the group, what ails it)
   std::size_t next_slot = 0;
   bool queued = false;
 
@@ -78,6 +80,10 @@ class Replica {
   void overlapped_collective(Group& group, const Op& op, const Action& a, std::size_t index, const Template& t);
   // Fills work_ for `count` ranks or blocks; when all are alike only work_[0] is filled and false is returned.
   bool durations(Group& group, const Op& op, const Action& a, std::size_t count);
+  // In replica_handicap.cpp.
+  void find_handicaps();
+  bool apply_handicaps(const Group& group, const Op& op, std::size_t count, bool differ); // work_ differs now?
+  void steal(const Op& op);
   void apply_jitter(const Op& op, const Action& a, std::size_t count);
   std::span<const std::int32_t> loads_of(Group& group, const Op& op, const Action& a);
   void trace_op(std::int32_t g, const Op& op, const Action& a, std::size_t rank, Time begin, Time end);

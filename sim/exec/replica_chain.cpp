@@ -85,6 +85,7 @@ bool Replica::durations(Group& group, const Op& op, const Action& a, std::size_t
       work_[i] = curve.at(tokens);
     }
     differ = count > 1;
+    if (program_.stealing.width > 1 && op.cls == OpClass::compute && count == n_) steal(op);
   }
   if (filler_) {
     planned_count_ = differ ? count : 1;
@@ -94,6 +95,7 @@ bool Replica::durations(Group& group, const Op& op, const Action& a, std::size_t
     apply_jitter(op, a, count);
     differ = count > 1;
   }
+  if (!group.handicaps.empty()) differ = apply_handicaps(group, op, count, differ);
   return differ;
 }
 

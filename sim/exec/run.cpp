@@ -25,6 +25,18 @@ std::vector<LedgerRow> rows_of(const Program& program, const std::vector<std::un
   return rows;
 }
 
+// Of one step, from the sums of its replicas.
+Duration slowest_stage(const Program& program, const std::vector<std::unique_ptr<Replica>>& replicas) {
+  ReplicaSums sums;
+  for (const auto& replica : replicas) sums += replica->sums();
+  const std::int64_t runs = static_cast<std::int64_t>(replicas.size()) * program.group_size *
+                            std::max<std::int64_t>(1, program.schedule.num_micro_batches);
+  Duration most;
+  for (std::size_t s = 0; s < sums.stage_forward.size(); ++s)
+    most = max(most, sums.stage_forward[s] + sums.stage_backward[s]);
+  return {most.ps / runs};
+}
+
 bool only_first_replica(const Program& program, const TraceRequest& trace) {
   return std::all_of(trace.ranks.begin(), trace.ranks.end(),
                      [&](std::int32_t rank) { return rank / program.group_size % program.replicas == 0; });
@@ -38,8 +50,8 @@ RunRecords run_program(const Program& program, LoadSource* loads, bool loads_ali
   RunRecords records;
   FillPlan plan;
   if (options.filler.on()) {
-    if (loads) loads->prepare(0);
-    plan = make_fill_plan(program, loads, 0);
+    if (loads) loads->prepare(options.first_step);
+    plan = make_fill_plan(program, loads, options.first_step);
   }
   std::vector<std::unique_ptr<Replica>> replicas;
   for (std::int32_t r = 0; r < (fold ? 1 : program.replicas); ++r)
@@ -48,7 +60,8 @@ RunRecords run_program(const Program& program, LoadSource* loads, bool loads_ali
   const std::int64_t copies = program.replicas / records.simulated_replicas;
 
   std::vector<RunRecords> traces(replicas.size());
-  for (std::int64_t step = 0; step < options.steps; ++step) {
+  for (std::int64_t done_steps = 0; done_steps < options.steps; ++done_steps) {
+    const std::int64_t step = options.first_step + done_steps;
     if (loads) loads->prepare(step);
     const std::size_t done = parallel_for(
         replicas.size(), options.threads,
@@ -68,12 +81,12 @@ RunRecords run_program(const Program& program, LoadSource* loads, bool loads_ali
       TSL_CHECK_OP(row.total().ps, ==, makespan.ps);
       sum += row;
     }
-    records.steps.push_back({makespan - Time{}, sum});
+    records.steps.push_back({makespan - Time{}, sum, slowest_stage(program, replicas)});
     for (std::int64_t c = 0; c < copies; ++c)
       for (const auto& replica : replicas) records.sums += replica->sums();
-    if (step == 0) records.rank_rows = rows;
-    if (options.progress) options.progress(step + 1, options.steps);
-    if (options.enough && step + 1 < options.steps && options.enough(records.steps)) {
+    if (done_steps == 0) records.rank_rows = rows;
+    if (options.progress) options.progress(done_steps + 1, options.steps);
+    if (options.enough && done_steps + 1 < options.steps && options.enough(records.steps)) {
       records.enough = true;
       break;
     }

@@ -15,7 +15,8 @@
 namespace tessella {
 
 struct RunOptions {
-  std::int64_t steps = 1;
+  std::int64_t first_step = 0;
+  std::int64_t steps = 1; // how many
   std::uint64_t seed = 1;
   unsigned threads = 1;
   bool fold_identical_replicas = true;

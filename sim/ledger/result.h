@@ -56,6 +56,50 @@ struct PredictionInterval {
   bool operator==(const PredictionInterval&) const = default;
 };
 
+// Steps between two changes of a job: an event begins or ends, or the plan is made anew.
+struct RunPhase {
+  std::int64_t first_step = 0;
+  std::int64_t steps = 0;
+  std::vector<std::string> events; // that hold, as described by domain/what_if_event.h
+  Duration step_time;              // mean, without the pause
+  Duration pause;                  // the job stood still before the first step: part of that step's time
+  bool operator==(const RunPhase&) const = default;
+};
+
+// A plan made anew because stages no longer took what the profile said.
+struct Replanning {
+  std::int64_t step = 0; // the first with the new plan
+  double error = 0.0;    // observed over planned time of the slowest stage, minus 1, in the step before
+  std::string layout;    // the new one, Megatron's
+  Duration pause;        // profiling, planning and moving
+  Duration before;       // mean step since the last change
+  Duration after;        // mean step until the next
+  bool operator==(const Replanning&) const = default;
+
+  Duration gain() const { return before - after; } // per step
+};
+
+// Experts that moved while the job ran.
+struct MigrationSums {
+  std::int64_t moves = 0;    // (layer, step) at which experts of a layer moved
+  std::int64_t steps = 0;    // with at least one move
+  Duration pause;            // their traffic, over all steps
+  double ratio_before = 0.0; // sum over moves: busiest rank over the mean, as expected from the step before
+  double ratio_after = 0.0;  // and with the new placement
+  bool operator==(const MigrationSums&) const = default;
+};
+
+// Where to look for more speed, in this order: each cause hides the next. Fractions of the step, mean over ranks.
+struct Capacity {
+  double stage_imbalance = 0.0;  // after overlap: slowest stage over the mean, minus 1
+  double pipeline_idle = 0.0;    // warm-up, drain and dependency, after bubble filling
+  double lost_to_stages = 0.0;   // of that idle time, what even stages would give back: 1 - mean / slowest, at most
+  double lost_to_routing = 0.0;  // waiting for the busiest rank
+  double lost_to_fabric = 0.0;   // collectives that nothing hides
+  double lost_to_schedule = 0.0; // the rest of the idle time
+  bool operator==(const Capacity&) const = default;
+};
+
 struct RunResult {
   std::vector<Duration> step_times; // one per simulated step
   Duration step_time;               // mean
@@ -65,9 +109,12 @@ struct RunResult {
   std::optional<PredictionInterval> prediction; // nothing when the profile was never held against such runs
   double correlation_steps = 1;                 // steps that carry the information of one independent step
   bool precise = false;                         // stopped before the last step because the mean was known well enough
-  LedgerRow ledger_sum;                         // over all ranks and steps: divide by (ranks * sum of step times)
-  std::vector<LedgerRow> rank_rows;             // per global rank, first step
-  Duration ep_busy_sum; // time expert all-to-alls moved data, over ranks and steps; hidden or exposed
+  std::vector<RunPhase> phases;                 // one for a job to which nothing happens
+  std::vector<Replanning> replannings;
+  MigrationSums migration;
+  LedgerRow ledger_sum;             // over all ranks and steps: divide by (ranks * sum of step times)
+  std::vector<LedgerRow> rank_rows; // per global rank, first step
+  Duration ep_busy_sum;             // time expert all-to-alls moved data, over ranks and steps; hidden or exposed
   std::vector<StageTime> stages;
   Flops model_flops;    // of one step, whole job
   Flops hardware_flops; // with recompute
@@ -75,8 +122,9 @@ struct RunResult {
   double tflops_per_gpu = 0.0;
   double mfu = 0.0;
   double hfu = 0.0;
-  double ep_hidden_fraction = 0.0;  // 1 when there is nothing to hide
-  double stage_imbalance = 0.0;     // max / mean over stages of F + B, minus 1
+  double ep_hidden_fraction = 0.0; // 1 when there is nothing to hide
+  double stage_imbalance = 0.0;    // max / mean over stages of F + B, minus 1
+  Capacity capacity;
   double load_imbalance_mean = 1.0; // max / mean tokens per EP rank, over layers and micro-batches
   double load_imbalance_max = 1.0;
   Duration filled_bubble;       // idle time used by the bubble filler, mean over ranks and steps; 0 without one

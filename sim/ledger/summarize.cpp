@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <numeric>
 
 #include "sim/base/check.h"
@@ -83,6 +84,24 @@ void fill_shares(const RunRecords& records, RunResult& result) {
     result.provenance[p] = all.ps == 0 ? 0.0 : busy[p].seconds() / all.seconds();
 }
 
+Capacity capacity_of(const RunResult& r) {
+  Capacity c;
+  const auto total = static_cast<double>(std::max<std::int64_t>(1, r.ledger_sum.total().ps));
+  const auto part = [&](std::initializer_list<Share> shares) {
+    double sum = 0.0;
+    for (const Share s : shares) sum += static_cast<double>(r.ledger_sum[s].ps);
+    return sum / total;
+  };
+  using enum Share;
+  c.stage_imbalance = r.stage_imbalance;
+  c.pipeline_idle = part({bubble_warmup, bubble_drain, bubble_dependency});
+  c.lost_to_stages = std::min(part({bubble_dependency}), 1.0 - 1.0 / (1.0 + r.stage_imbalance));
+  c.lost_to_routing = part({imbalance});
+  c.lost_to_fabric = part({exposed_ep, exposed_tp, exposed_cp, exposed_pp, exposed_dp});
+  c.lost_to_schedule = c.pipeline_idle - c.lost_to_stages;
+  return c;
+}
+
 } // namespace
 
 RunResult summarize(const Scenario& scenario, const RunRecords& records, const StepFlops& flops,
@@ -93,6 +112,7 @@ RunResult summarize(const Scenario& scenario, const RunRecords& records, const S
   fill_throughput(scenario, flops, result);
   fill_stages(scenario, records, result);
   fill_shares(records, result);
+  result.capacity = capacity_of(result);
   const std::int64_t rank_steps = scenario.parallelism.world_size * static_cast<std::int64_t>(records.steps.size());
   result.fill = records.sums.fill;
   result.filled_bubble = {result.fill.filled.ps / rank_steps};

@@ -14,6 +14,8 @@
 #include "sim/exec/routed_loads.h"
 #include "sim/ledger/step_statistics.h"
 #include "sim/ledger/summarize.h"
+#include "sim/planner/expert_migration.h"
+#include "sim/planner/over_time.h"
 #include "sim/planner/overlap/pair_candidates.h"
 #include "sim/planner/overlap/pair_orders.h"
 #include "sim/schedule/table.h"
@@ -34,15 +36,6 @@ std::optional<RunPlan> replan(const Scenario& s) {
   return RunPlan{verdict.partition, make_schedule(s.schedule, pp, vpp, m)};
 }
 
-// The load of the hottest rank in the first step of the static plan: how much memory deferred work may hold is fixed
-// before the run, from what a step without a filler needs. 1 without a filler.
-double load_of_static_step(const Scenario& s, const Program& program, LoadSource* loads, bool alike) {
-  if (!find_fill_policy(s.bubble_filler.policy)->defers) return 1.0;
-  RunOptions options;
-  options.seed = s.seed;
-  return run_program(program, loads, alike, options).sums.held_load_max;
-}
-
 } // namespace
 
 Schedule schedule_of(const Scenario& s) {
@@ -52,12 +45,18 @@ Schedule schedule_of(const Scenario& s) {
 }
 
 LoweredStep lower_step(const Scenario& scenario, const Schedule& schedule, unsigned threads, const AlignRule& align) {
-  if (is_uniform(scenario.profile)) return {lower_uniform(scenario, schedule), std::nullopt};
+  if (is_uniform(scenario.profile)) return {lower_uniform(scenario, schedule), {}, std::nullopt};
   const ModelOps ops = make_model_ops(scenario);
-  if (overlap_edges(schedule).empty()) return {lower(scenario, schedule, ops), std::nullopt};
-  const StepPairs pairs =
+  if (overlap_edges(schedule).empty()) return {lower(scenario, schedule, ops), {}, std::nullopt};
+  StepPairs pairs =
       order_pairs(scenario.overlap, ChunkLibrary(scenario, ops), scenario.partition, schedule, threads, align);
-  return {lower(scenario, schedule, ops, pairs.plans), pairs.use};
+  Program program = lower(scenario, schedule, ops, pairs.plans);
+  return {std::move(program), std::move(pairs.plans), pairs.use};
+}
+
+Program lower_in_orders(const Scenario& scenario, const Schedule& schedule, const PairPlans& pairs) {
+  if (is_uniform(scenario.profile)) return lower_uniform(scenario, schedule);
+  return lower(scenario, schedule, make_model_ops(scenario), pairs);
 }
 
 MemoryReport memory_of(const Scenario& scenario, const Schedule& schedule, double hottest_load) {
@@ -103,26 +102,31 @@ std::optional<PredictionInterval> predict_interval(const Scenario& scenario, con
 }
 
 RunResult simulate(const Scenario& scenario, RunOptions options, const AlignRule& align) {
-  options.steps = scenario.steps;
   options.seed = scenario.seed;
-  const Schedule schedule = schedule_of(scenario);
-  const LoweredStep step = lower_step(scenario, schedule, options.threads, align);
-  const Program& program = step.program;
+  const bool routed = scenario.model.has_moe() && scenario.parallelism.ep > 1 && !is_uniform(scenario.profile);
   std::unique_ptr<LoadSource> loads;
-  if (!program.curves.empty()) loads = std::make_unique<RoutedLoads>(scenario);
-  const bool alike =
-      !loads || scenario.routing.kind == RoutingKind::balanced || scenario.routing.kind == RoutingKind::loads;
-  options.filler = filler_options(scenario, schedule, load_of_static_step(scenario, program, loads.get(), alike));
-  const RunRecords records = run_program(program, loads.get(), alike, options);
-  if (records.steps.empty()) throw InfeasiblePlan("interrupted before the first step was complete");
+  MigratingLoads* migrating = nullptr;
+  if (routed && scenario.expert_migration.method != MigrationMethod::none) {
+    auto moving = std::make_unique<MigratingLoads>(scenario);
+    migrating = moving.get();
+    loads = std::move(moving);
+  } else if (routed) {
+    loads = std::make_unique<RoutedLoads>(scenario);
+  }
+  OverTime run = run_over_time(scenario, loads.get(), options, align);
+  if (run.records.steps.empty()) throw InfeasiblePlan("interrupted before the first step was complete");
+  if (migrating)
+    for (const MigratingLoads::Pause& p : migrating->pauses())
+      if (static_cast<std::size_t>(p.step) < run.records.steps.size())
+        pause(run.records, static_cast<std::size_t>(p.step), p.length, Share::exposed_ep,
+              scenario.parallelism.world_size);
   const StepFlops flops{model_flops(scenario.model, scenario.batch, scenario.flops_convention),
                         hardware_flops(scenario.model, scenario.batch, scenario.flops_convention, scenario.recompute)};
-  MemoryReport memory = memory_of(scenario, schedule, records.sums.held_load_max);
-  // Deferred weight gradients hold what they need a little longer.
-  for (std::size_t p = 0; p < records.sums.pool_peak_bytes.size(); ++p)
-    memory.ranks[p].activations.count += records.sums.pool_peak_bytes[p];
-  RunResult result = summarize(scenario, records, flops, memory);
-  result.pairs = step.pairs;
+  RunResult result = summarize(scenario, run.records, flops, run.memory);
+  result.phases = run.phases;
+  result.replannings = run.replannings;
+  if (migrating) result.migration = migrating->sums();
+  result.pairs = run.pairs;
   result.prediction = predict_interval(scenario, result);
   return result;
 }

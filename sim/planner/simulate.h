@@ -17,6 +17,7 @@ Schedule schedule_of(const Scenario& scenario);
 // Templates and positions, whether the profile is a real one or two uniform numbers.
 struct LoweredStep {
   Program program;
+  PairPlans plans;
   std::optional<PairUse> pairs;
 };
 
@@ -25,6 +26,9 @@ struct LoweredStep {
 // on the number of threads.
 LoweredStep lower_step(const Scenario& scenario, const Schedule& schedule, unsigned threads = 1,
                        const AlignRule& align = {});
+
+// The same with orders that are already there: what another cluster would take for them.
+Program lower_in_orders(const Scenario& scenario, const Schedule& schedule, const PairPlans& pairs);
 
 // Memory of the schedule that would run; `hottest_load` is max / mean tokens over the ranks of an EP group.
 MemoryReport memory_of(const Scenario& scenario, const Schedule& schedule, double hottest_load);

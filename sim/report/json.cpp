@@ -113,6 +113,36 @@ Json pairs_json(const PairUse& p) {
           {"worst_gap", p.worst_gap}};
 }
 
+Json capacity_json(const Capacity& c) {
+  return {{"stage_imbalance", c.stage_imbalance}, {"pipeline_idle", c.pipeline_idle},
+          {"lost_to_stages", c.lost_to_stages},   {"lost_to_routing", c.lost_to_routing},
+          {"lost_to_fabric", c.lost_to_fabric},   {"lost_to_schedule", c.lost_to_schedule}};
+}
+
+Json phases_json(const RunResult& r) {
+  Json out = Json::array();
+  for (const RunPhase& p : r.phases)
+    out.push_back({{"first_step", p.first_step},
+                   {"steps", p.steps},
+                   {"events", p.events},
+                   {"step_time_s", to_seconds(p.step_time)},
+                   {"pause_s", to_seconds(p.pause)}});
+  return out;
+}
+
+Json adaptation_json(const RunResult& r) {
+  Json plans = Json::array();
+  for (const Replanning& p : r.replannings)
+    plans.push_back({{"step", p.step},
+                     {"error", p.error},
+                     {"layout", p.layout},
+                     {"pause_s", to_seconds(p.pause)},
+                     {"gain_s", to_seconds(p.gain())}});
+  const MigrationSums& m = r.migration;
+  return {{"replannings", std::move(plans)},
+          {"migration", {{"moves", m.moves}, {"steps", m.steps}, {"pause_s", to_seconds(m.pause)}}}};
+}
+
 Json provenance_json(const ProvenanceShares& shares) {
   Json out = Json::object();
   for (int i = 0; i < kNumProvenances; ++i) out[name(static_cast<Provenance>(i))] = shares[static_cast<std::size_t>(i)];
@@ -209,6 +239,8 @@ std::vector<Block> answer(const Scenario& s, const RunResult& r) {
       {"step_time_ci95_s", pretty(to_seconds(r.step_time_ci95))},
       {"prediction", pretty(prediction_json(r.prediction))},
       {"steps", pretty(r.step_times.size())},
+      {"phases", lines(phases_json(r))},
+      {"adaptation", pretty(adaptation_json(r))},
       {"tokens_per_s_per_gpu", pretty(r.tokens_per_s_per_gpu)},
       {"tflops_per_gpu", pretty(r.tflops_per_gpu)},
       {"mfu", pretty(r.mfu)},
@@ -217,6 +249,7 @@ std::vector<Block> answer(const Scenario& s, const RunResult& r) {
       {"ledger", pretty(ledger_json(r.ledger_sum))},
       {"ep_hidden_fraction", pretty(r.ep_hidden_fraction)},
       {"stage_imbalance", pretty(r.stage_imbalance)},
+      {"capacity", pretty(capacity_json(r.capacity))},
       {"filled_bubble_s", pretty(to_seconds(r.filled_bubble))},
       {"fill_overrun_s", pretty(to_seconds(r.fill_overrun))},
       {"filler", pretty(filler_json(s, r.fill))},

@@ -246,26 +246,6 @@ std::string ledger_text(const Scenario& s, const RunResult& r, const TextStyle& 
   return out + replicas_line(s, r, style) + "\n";
 }
 
-std::string capacity_text(const RunResult& r, const TextStyle& style) {
-  const auto total = static_cast<double>(std::max<std::int64_t>(1, r.ledger_sum.total().ps));
-  const auto part = [&](std::initializer_list<Share> shares) {
-    Duration sum;
-    for (const Share share : shares) sum += r.ledger_sum[share];
-    return format_percent(static_cast<double>(sum.ps) / total);
-  };
-  using enum Share;
-  const std::string ep = r.ep_busy_sum.ps > 0 ? format_percent(1.0 - r.ep_hidden_fraction) + " of their time" : "none";
-  return paint(style, kBold, "  capacity") + "\n" +
-         fact(style, "1 stage imbalance", format_percent(r.stage_imbalance), "after overlap, slowest over the mean") +
-         fact(style, "2 routing wait", part({imbalance}), "of the step, for the busiest rank") +
-         fact(style, "3 exposed", part({exposed_ep, exposed_tp, exposed_cp, exposed_pp, exposed_dp}),
-              fmt::format("of the step: ep {} ({}), tp {}, cp {}, pp {}, dp {}", part({exposed_ep}), ep,
-                          part({exposed_tp}), part({exposed_cp}), part({exposed_pp}), part({exposed_dp}))) +
-         fact(style, "pipeline idle", part({bubble_warmup, bubble_drain, bubble_dependency}),
-              "of the step, after bubble filling") +
-         "\n";
-}
-
 std::string filler_text(const Scenario& s, const RunResult& r, const TextStyle& style) {
   if (s.bubble_filler.policy == "none") return "";
   const FillSums& f = r.fill;

@@ -28,9 +28,18 @@ std::string headline_text(const Scenario& scenario, const RunResult& result, con
 // Where the step goes, and how far overlap, balance and the evidence behind the costs reach.
 std::string ledger_text(const Scenario& scenario, const RunResult& result, const TextStyle& style = {});
 
-// Three numbers beside MFU, in the order in which to look for a cause: stages uneven after overlap, what routing costs,
-// what the fabric shows; then what is left of the pipeline's idle time after bubble filling.
+// Three numbers beside MFU (stages uneven after overlap, exposed communication, pipeline idle after bubble filling),
+// and what is lost in the order in which to look for a cause: stages, routing, fabric, schedule.
 std::string capacity_text(const RunResult& result, const TextStyle& style = {});
+
+// One line per phase of a job to which something happens: its steps, their mean, the change against the first phase,
+// how long it stood still before it. Empty for all others.
+std::string phases_text(const RunResult& result, const TextStyle& style = {});
+
+// Plans made anew with their break-even, and experts that moved. Empty when there was neither.
+std::string adaptation_text(const RunResult& result, const TextStyle& style = {});
+// A run with moving experts against the same run without: the gain of a step, and when it has paid for the traffic.
+std::string migration_gain_text(const RunResult& result, const RunResult& still, const TextStyle& style = {});
 
 // What the bubble filler did; with the same run under policy "none" and under the bound, also its gain and its regret.
 std::string filler_text(const Scenario& scenario, const RunResult& result, const TextStyle& style = {});

@@ -43,6 +43,10 @@ class StepRouting {
   void expert_loads(std::int64_t layer, std::int64_t micro_batch, std::int64_t replica,
                     std::span<std::int32_t> out) const;
 
+  // From now on EP rank r holds the experts of slots [r, r + 1) * (slots per rank) of this layer; replicas of an expert
+  // share its rows evenly. Changes rank_loads, not expert_loads; generator only. O(slots).
+  void place(std::int64_t layer, std::span<const std::int32_t> expert_at);
+
   // Expected share of each expert before noise, summing to 1.
   std::span<const double> expert_shares(std::int64_t layer) const;
 
@@ -53,6 +57,9 @@ class StepRouting {
     float mean = 0.0F;
     float sigma = 0.0F;
   };
+
+  // Log-normal with the mean and relative variance of the sum of these shares under noise and counting.
+  RankTerm rank_term(std::span<const double> shares) const;
 
   // The stream of one draw: `base` is the step's.
   static Stream draw_stream(const Stream& base, std::int64_t layer, std::int64_t micro_batch, std::int64_t replica) {

@@ -64,29 +64,49 @@ StepRouting RoutingModel::finish(std::int64_t step, std::vector<double> drift) c
   return out;
 }
 
+StepRouting::RankTerm StepRouting::rank_term(std::span<const double> shares) const {
+  const auto rows = static_cast<double>(shape_.rows());
+  const double mean = std::accumulate(shares.begin(), shares.end(), 0.0);
+  const double squares = std::inner_product(shares.begin(), shares.end(), shares.begin(), 0.0);
+  const double variance =
+      std::log1p(std::expm1(noise_sigma_ * noise_sigma_) * squares / (mean * mean) + 1.0 / (mean * rows));
+  return {static_cast<float>((std::log(mean * rows) - 0.5 * variance) * std::numbers::log2e),
+          static_cast<float>(std::sqrt(variance) * std::numbers::log2e)};
+}
+
+void StepRouting::place(std::int64_t layer, std::span<const std::int32_t> expert_at) {
+  TSL_CHECK(drawn_);
+  const auto ranks = static_cast<std::size_t>(shape_.ep);
+  TSL_CHECK_OP(expert_at.size() % ranks, ==, 0U);
+  const std::span<const double> share = expert_shares(layer);
+  std::vector<double> replicas(share.size(), 0.0);
+  for (const std::int32_t e : expert_at) replicas[static_cast<std::size_t>(e)] += 1.0;
+  const std::size_t slots = expert_at.size() / ranks;
+  std::vector<double> held(slots);
+  for (std::size_t r = 0; r < ranks; ++r) {
+    for (std::size_t i = 0; i < slots; ++i) {
+      const auto e = static_cast<std::size_t>(expert_at[r * slots + i]);
+      held[i] = share[e] / replicas[e];
+    }
+    rank_terms_[static_cast<std::size_t>(layer) * ranks + r] = rank_term(held);
+  }
+}
+
 void RoutingModel::fill_generator(StepRouting& out) const {
   out.drawn_ = true;
   out.noise_sigma_ = spec_.noise_sigma;
   out.noise_ = Stream(seed_, Purpose::routing_noise, static_cast<std::uint64_t>(out.step_));
   out.tokens_ = Stream(seed_, Purpose::routing_tokens, static_cast<std::uint64_t>(out.step_));
   const auto experts = static_cast<std::size_t>(shape_.num_experts);
-  const auto per_rank = static_cast<std::ptrdiff_t>(shape_.experts_per_rank());
-  const auto rows = static_cast<double>(shape_.rows());
-  const double noise_variance = std::expm1(spec_.noise_sigma * spec_.noise_sigma);
+  const auto per_rank = static_cast<std::size_t>(shape_.experts_per_rank());
   for (std::size_t layer = 0; layer < static_cast<std::size_t>(shape_.layers); ++layer) {
     const std::span share = std::span(out.shares_).subspan(layer * experts, experts);
     for (std::size_t e = 0; e < experts; ++e)
       share[e] = std::exp(static_[layer * experts + e] + out.drift_[layer * experts + e]);
     const double sum = std::accumulate(share.begin(), share.end(), 0.0);
     for (double& s : share) s /= sum;
-    for (auto rank = share.begin(); rank != share.end(); rank += per_rank) {
-      const double mean = std::accumulate(rank, rank + per_rank, 0.0);
-      const double squares = std::inner_product(rank, rank + per_rank, rank, 0.0);
-      // Log-normal with this mean and relative variance.
-      const double variance = std::log1p(noise_variance * squares / (mean * mean) + 1.0 / (mean * rows));
-      out.rank_terms_.push_back({static_cast<float>((std::log(mean * rows) - 0.5 * variance) * std::numbers::log2e),
-                                 static_cast<float>(std::sqrt(variance) * std::numbers::log2e)});
-    }
+    for (std::size_t first = 0; first < share.size(); first += per_rank)
+      out.rank_terms_.push_back(out.rank_term(share.subspan(first, per_rank)));
   }
 }
 

@@ -14,7 +14,7 @@ Duration distance(Duration a, Duration b) {
   return max(a, b) - min(a, b);
 }
 
-Duration scaled(Duration d, double factor) {
+Duration share_of(Duration d, double factor) {
   return {std::llround(static_cast<double>(d.ps) * factor)};
 }
 
@@ -119,7 +119,7 @@ class ListRun {
     if (length <= gap) return false; // done before anybody waits
     for (const std::size_t f : followers_[task_[1]])
       if (problem_.tasks[f].lane == OpLane::compute)
-        return length + tail_[f] > scaled(compute_left_, align_.defer_above);
+        return length + tail_[f] > share_of(compute_left_, align_.defer_above);
     return false; // the exchange is followed by another, or by nothing
   }
 
