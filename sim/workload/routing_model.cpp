@@ -56,6 +56,7 @@ StepRouting RoutingModel::finish(std::int64_t step, std::vector<double> drift) c
   out.step_ = step;
   out.shape_ = shape_;
   out.drift_ = std::move(drift);
+  out.expert_at_ = spec_.expert_at;
   out.shares_.resize(static_cast<std::size_t>(shape_.layers * shape_.num_experts));
   if (drawn())
     fill_generator(out);
@@ -70,7 +71,7 @@ void RoutingModel::fill_generator(StepRouting& out) const {
   out.noise_ = Stream(seed_, Purpose::routing_noise, static_cast<std::uint64_t>(out.step_));
   out.tokens_ = Stream(seed_, Purpose::routing_tokens, static_cast<std::uint64_t>(out.step_));
   const auto experts = static_cast<std::size_t>(shape_.num_experts);
-  const auto per_rank = static_cast<std::ptrdiff_t>(shape_.experts_per_rank());
+  const auto per_rank = static_cast<std::size_t>(shape_.experts_per_rank());
   const auto rows = static_cast<double>(shape_.rows());
   const double noise_variance = std::expm1(spec_.noise_sigma * spec_.noise_sigma);
   for (std::size_t layer = 0; layer < static_cast<std::size_t>(shape_.layers); ++layer) {
@@ -79,9 +80,14 @@ void RoutingModel::fill_generator(StepRouting& out) const {
       share[e] = std::exp(static_[layer * experts + e] + out.drift_[layer * experts + e]);
     const double sum = std::accumulate(share.begin(), share.end(), 0.0);
     for (double& s : share) s /= sum;
-    for (auto rank = share.begin(); rank != share.end(); rank += per_rank) {
-      const double mean = std::accumulate(rank, rank + per_rank, 0.0);
-      const double squares = std::inner_product(rank, rank + per_rank, rank, 0.0);
+    for (std::size_t first = 0; first < experts; first += per_rank) { // the slots of one rank
+      double mean = 0.0;
+      double squares = 0.0;
+      for (std::size_t slot = first; slot < first + per_rank; ++slot) {
+        const double s = share[out.expert_in(layer, slot)];
+        mean += s;
+        squares += s * s;
+      }
       // Log-normal with this mean and relative variance.
       const double variance = std::log1p(noise_variance * squares / (mean * mean) + 1.0 / (mean * rows));
       out.rank_terms_.push_back({static_cast<float>((std::log(mean * rows) - 0.5 * variance) * std::numbers::log2e),
@@ -111,6 +117,11 @@ void RoutingModel::fill_fixed(StepRouting& out) const {
     for (std::size_t e = 0; e < experts; ++e)
       out.shares_[layer * experts + e] =
           columns == experts ? weights[e] / sum : weights[e / per_rank] / sum / static_cast<double>(per_rank);
+    if (!spec_.expert_at.empty()) {
+      rank_weights.assign(ranks, 0.0);
+      for (std::size_t slot = 0; slot < experts; ++slot)
+        rank_weights[slot / per_rank] += out.shares_[layer * experts + out.expert_in(layer, slot)];
+    }
     apportion(shape_.rows(), rank_weights, std::span(out.rank_rows_).subspan(layer * ranks, ranks));
   }
 }
