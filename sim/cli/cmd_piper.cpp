@@ -85,7 +85,7 @@ std::string search_row(const PiperFlags& flags, const NamedModel& named) {
     if (best == nullptr || e.flops_per_gpu > estimate.flops_per_gpu) best = &p, estimate = e;
   }
   if (best == nullptr) return text + "   nothing fits\n";
-  return text + fmt::format("{:>6}{:>5}{:>10.1f}{:>10}{:>9.1f}{:>7.1f}\n", best->pp, best->ep,
+  return text + fmt::format("{:>6}{:>5}{:>12.1f}{:>10}{:>9.1f}{:>7.1f}\n", best->pp, best->ep,
                             piper_memory(m, cluster, *best, 0) / 1e9,
                             format_duration(Duration{static_cast<std::int64_t>(1e12 * estimate.step_s)}),
                             estimate.flops_per_gpu / 1e12, 100.0 * estimate.flops_per_gpu / (flags.peak * 1e12));
@@ -105,7 +105,7 @@ int tables(const PiperFlags& flags) {
   std::vector<NamedModel> models;
   for (const std::string& name : flags.models) models.push_back(load(name, flags.seq));
   fmt::print("(PP, EP) for {} GCDs of {} Frontier nodes, sequence {}, {} micro-batches of {} per GCD, {:g} TFLOPS\n\n"
-             "{:<20}{:>5}{:>4}{:>4}{:>4}{:>4}{:>4}{:>6}{:>5}{:>10}{:>10}{:>9}{:>7}\n",
+             "{:<20}{:>5}{:>4}{:>4}{:>4}{:>4}{:>4}{:>6}{:>5}{:>12}{:>10}{:>9}{:>7}\n",
              8 * flags.nodes, flags.nodes, flags.seq, flags.micro_batches, flags.sequences, flags.rate, "model", "E",
              "1", "2", "3", "4", "5", "PP", "EP", "stage 0 GB", "step", "TFLOPS", "MFU");
   for (const NamedModel& m : models) fmt::print("{}", search_row(flags, m));

@@ -15,6 +15,7 @@
 #include "sim/config/plan_yaml.h"
 #include "sim/planner/make_plan.h"
 #include "sim/planner/partition/solver_race.h"
+#include "sim/planner/search/placement_study.h"
 #include "sim/report/plan_text.h"
 #include "sim/report/solver_text.h"
 
@@ -29,7 +30,10 @@ struct PlanFlags {
   std::string json;
   std::string pair;
   bool solvers = false;
+  bool experts = false;
 };
+
+constexpr std::int32_t kSwaps = 64; // of a layer; more find next to nothing
 
 void print(const PlanFlags& flags, const std::string& text, const std::string& json) {
   if (!flags.json.empty() && flags.json != "-") write_file(flags.json, json);
@@ -51,11 +55,17 @@ int plan(const PlanFlags& flags) {
     pair.pair = flags.pair;
     return show_pair(pair);
   }
-  const Scenario scenario = load_experiment(flags.experiment);
+  Scenario scenario = load_experiment(flags.experiment);
   for (const std::string& w : scenario.warnings) fmt::print(stderr, "warning: {}\n", w);
   PlanOptions options = flags.options;
   options.reference_milp = flags.solver == "cbc";
-  const PlanFile result = make_plan(scenario, options);
+  std::optional<PlanExperts> experts;
+  if (flags.experts) {
+    experts = migrated_experts(scenario, kSwaps);
+    scenario.routing.expert_at = experts->expert_at;
+  }
+  PlanFile result = make_plan(scenario, options);
+  result.experts = std::move(experts);
   if (!flags.out.empty()) write_file(flags.out, to_yaml(result));
   print(flags, plan_text(result, scenario.parallelism), plan_json(result));
   return kExitOk;
@@ -90,6 +100,8 @@ void add_plan(CLI::App& app, int& code) {
   command->add_option("--solver", flags->solver, "threshold: our exact search; cbc: the reference MILP")
       ->check(CLI::IsMember({"threshold", "cbc"}))
       ->capture_default_str();
+  command->add_flag("--experts", flags->experts,
+                    "migrate experts first (tessella experts): the plan says where they live, and `run --plan` obeys");
   command->add_flag("--solvers", flags->solvers,
                     "no plan: how large the partition problem is, and what each solver proves how fast");
   command->add_option("--threads", flags->options.threads, "threads; results do not depend on it")

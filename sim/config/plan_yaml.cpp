@@ -38,6 +38,18 @@ std::string to_flow(const ScheduleSpec& s) {
       .text();
 }
 
+std::string to_yaml(const PlanExperts& e) {
+  std::string text = fmt::format("experts:\n  method: {}\n", e.method);
+  text += fmt::format("  load_before: {}\n", e.load_before);
+  text += fmt::format("  load_after: {}\n  expert_at:\n", e.load_after);
+  for (const std::vector<std::int32_t>& layer : e.expert_at) {
+    std::string experts;
+    for (const std::int32_t expert : layer) experts += (experts.empty() ? "" : ", ") + std::to_string(expert);
+    text += "    - [" + experts + "]\n";
+  }
+  return text;
+}
+
 template <class T, class Text>
 std::string list(const char* key, const std::vector<T>& items, Text text) {
   if (items.empty()) return fmt::format("{}: []\n", key);
@@ -134,6 +146,23 @@ struct PlanReader {
     return s;
   }
 
+  std::optional<PlanExperts> experts(const Node& node) const {
+    PlanExperts e;
+    MapReader map(node, problems, "the experts");
+    const Number load{"a load", 1.0, kWhole};
+    map.required("method", e.method, read_name);
+    map.required("load_before", e.load_before, load);
+    map.required("load_after", e.load_after, load);
+    map.required("expert_at", e.expert_at, [&](const Node& layers) {
+      return read_list<std::vector<std::int32_t>>(layers, problems, [&](const Node& layer) {
+        return read_list<std::int32_t>(layer, problems,
+                                       [](const Node& n) { return static_cast<std::int32_t>(read_whole(n)); });
+      });
+    });
+    map.done();
+    return e;
+  }
+
   // {KEY: "...", VALUE: x}
   template <class First, class Second, class Reader>
   std::pair<First, Second> two(const Node& node, const char* first, const char* second, const Reader& reader) const {
@@ -169,6 +198,7 @@ PlanFile read_plan(const Node& root, Problems& problems) {
   });
   lines("baselines", p.baselines, [&](const Node& n) { return reader.row(n); });
   map.required("search", p.search, [&](const Node& n) { return reader.search(n); });
+  map.optional("experts", p.experts, [&](const Node& n) { return reader.experts(n); });
   lines("limits", p.limits, read_text);
   lines("what_ifs", p.what_ifs, [&](const Node& n) {
     const auto [change, time] = reader.two<std::string, Duration>(n, "change", "step_time", read_duration);
@@ -207,6 +237,7 @@ std::string to_yaml(const PlanFile& p) {
                                           .count("pairs_cached", p.search.pairs_cached)
                                           .count("simulations", p.search.simulations)
                                           .text());
+  if (p.experts) text += to_yaml(*p.experts);
   text += list("limits", p.limits, [](const std::string& s) { return quote_yaml(s); });
   text += list("what_ifs", p.what_ifs, [](const PlanWhatIf& w) {
     return FlowMap().quote("change", w.change).raw("step_time", duration_text(w.step_time)).text();

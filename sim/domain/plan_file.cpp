@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "sim/domain/workload_shape.h"
+
 namespace tessella {
 
 double PlanCertificate::gap(Duration step) const {
@@ -49,6 +51,14 @@ std::optional<std::string> adopt_plan(const PlanFile& plan, const std::string& r
                        scenario.schedule.name, renew);
   if (const auto file = stale_input(plan, scenario))
     return fmt::format("the plan is stale: {} has changed since; renew it: {}", *file, renew);
+  if (plan.experts) {
+    RoutingSpec routing = scenario.routing;
+    routing.expert_at = plan.experts->expert_at;
+    const auto problems =
+        check_routing(routing, workload_shape(scenario.model, scenario.parallelism, scenario.batch, scenario.steps));
+    if (!problems.empty()) return fmt::format("{}; renew it: {}", problems.front().message, renew);
+    scenario.routing = std::move(routing);
+  }
   scenario.partition = p;
   scenario.overlap = {plan.pairs.scheduler, plan.pairs.orders, {}};
   return std::nullopt;

@@ -72,6 +72,15 @@ struct PlanPairs {
   bool operator==(const PlanPairs&) const = default;
 };
 
+// Where experts live instead of in their order, by MoE layer (RoutingSpec::expert_at).
+struct PlanExperts {
+  std::string method;       // migrated
+  double load_before = 1.0; // fullest EP rank over the mean, mean over layers
+  double load_after = 1.0;
+  std::vector<std::vector<std::int32_t>> expert_at; // [MoE layer][slot]
+  bool operator==(const PlanExperts&) const = default;
+};
+
 struct PlanFile {
   std::string experiment;
   PlanRow best;
@@ -80,6 +89,7 @@ struct PlanFile {
   PlanPairs pairs; // empty when the schedule has none
   PlanCertificate certificate;
   PlanSearch search;
+  std::optional<PlanExperts> experts;
   std::vector<std::string> limits; // what holds the plan back, one sentence each
   std::vector<PlanWhatIf> what_ifs;
   std::vector<std::pair<std::string, std::string>> inputs; // file -> sha256

@@ -70,6 +70,9 @@ struct RoutingSpec {
   std::vector<double> loads; // relative, any positive scale
   std::string trace_file;
   RoutingTrace trace; // what trace_file holds
+  // Where the experts live: [MoE layer][slot] expert, rank r owning the slots [r, r + 1) * experts per rank. Empty:
+  // expert e in slot e. Comes from a plan (`experts:`), not from the experiment.
+  std::vector<std::vector<std::int32_t>> expert_at;
   bool operator==(const RoutingSpec&) const = default;
 };
 

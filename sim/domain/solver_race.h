@@ -15,7 +15,7 @@ struct SolverRun {
   Duration bottleneck;
   Duration lower_bound;
   std::int64_t nodes = 0;
-  double wall_s = 0.0; // solving alone, one thread
+  double cpu_s = 0.0; // of one core, solving alone
   bool operator==(const SolverRun&) const = default;
 
   bool proven() const { return lower_bound == bottleneck; }

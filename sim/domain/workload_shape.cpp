@@ -18,6 +18,7 @@ class Checker {
   std::vector<RoutingProblem> run() {
     check_shape();
     if (!problems_.empty()) return std::move(problems_);
+    check_placement();
     switch (spec_.kind) {
     case RoutingKind::balanced:
       break;
@@ -66,6 +67,27 @@ class Checker {
     if (!(spec_.drift_phi >= 0.0 && spec_.drift_phi < 1.0))
       problem("routing.drift_phi",
               fmt::format("drift_phi is {}, it must be at least 0 and less than 1", spec_.drift_phi));
+  }
+
+  // Every layer holds every expert once.
+  void check_placement() {
+    if (spec_.expert_at.empty()) return;
+    const auto layers = static_cast<std::int64_t>(spec_.expert_at.size());
+    if (layers != shape_.layers) {
+      problem("routing.expert_at",
+              fmt::format("experts are placed in {} layers, the model has {} MoE layers", layers, shape_.layers));
+      return;
+    }
+    for (std::size_t layer = 0; layer < spec_.expert_at.size(); ++layer) {
+      std::vector<std::int32_t> sorted = spec_.expert_at[layer];
+      std::sort(sorted.begin(), sorted.end());
+      bool whole = static_cast<std::int64_t>(sorted.size()) == shape_.num_experts;
+      for (std::size_t e = 0; whole && e < sorted.size(); ++e) whole = sorted[e] == static_cast<std::int32_t>(e);
+      if (whole) continue;
+      problem("routing.expert_at", fmt::format("the {} slots of MoE layer {} do not hold each of {} experts once",
+                                               sorted.size(), layer, shape_.num_experts));
+      return;
+    }
   }
 
   bool is_per_rank_or_expert(std::int64_t columns) const {

@@ -17,6 +17,7 @@
 #include "sim/planner/partition/overlap_problem.h"
 #include "sim/planner/partition/partition_milp.h"
 #include "sim/planner/partition/refine.h"
+#include "sim/planner/search/fit.h"
 #include "sim/planner/simulate.h"
 #include "sim/planner/what_if.h"
 #include "sim/schedule/replay.h"
@@ -94,7 +95,8 @@ class Planner {
     const auto solution = options_.reference_milp ? solve_milp(problem) : solve_exact(problem);
     plan.search.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (!solution) return;
-    rows.push_back(row("overlap", partition_of_choice(problem, solution->choice)));
+    const auto fits = [this](const Partition& p) { return memory_.slack(p).count >= 0; };
+    rows.push_back(row("overlap", evened(graph_, partition_of_choice(problem, solution->choice), cost_, fits)));
     plan.certificate.surrogate_proven = solution->proven();
   }
 
@@ -176,10 +178,16 @@ class Planner {
         std::max_element(rows.begin(), rows.end(), [](const PlanRow& a, const PlanRow& b) { return a.free < b.free; });
     Scenario s = scenario_;
     s.partition = least_bad->partition;
-    return fmt::format("no partition of {} layers over {} stages fits within {} layers of the balanced one; the "
-                       "leanest of {} tried is {:.1f} GB short: {}",
-                       s.model.num_layers(), s.parallelism.num_stages(), options_.radius, rows.size(),
-                       -static_cast<double>(least_bad->free.count) / 1e9, verdict(memory_of(s, schedule_, 1.0)));
+    std::string text =
+        fmt::format("no partition of {} layers over {} stages fits within {} layers of the balanced one; the "
+                    "leanest of {} tried is {:.1f} GB short: {}",
+                    s.model.num_layers(), s.parallelism.num_stages(), options_.radius, rows.size(),
+                    -static_cast<double>(least_bad->free.count) / 1e9, verdict(memory_of(s, schedule_, 1.0)));
+    const std::vector<std::string> changes = changes_that_fit(scenario_);
+    if (changes.empty()) return text + "\nno single change of recompute, chunks, micro-batch, EP, TP, PP or CP fits";
+    text += "\nsingle changes that fit:";
+    for (const std::string& change : changes) text += "\n  " + change;
+    return text;
   }
 
   void explain(PlanFile& plan) {

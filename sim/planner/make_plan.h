@@ -1,7 +1,7 @@
 // The planner: which layers each stage should hold under the scenario's schedule, with the baselines next to it and a
 // certificate. The steps, each in a file of its own:
 //
-//   overlap graph -> candidate ranges around the serial-balanced baseline -> exact smallest bottleneck edge
+//   overlap graph -> candidate ranges around the serial-balanced baseline -> exact smallest bottleneck edge, evened out
 //   -> simulate it and all baselines -> refine the fastest on simulated step time -> lower bound and gap
 //
 // The bottleneck edge is only a surrogate: warm-up, cool-down, memory and routing decide too, hence the refinement. The

@@ -8,8 +8,9 @@
 
 namespace tessella {
 
-// Fabric links or scale-up links 10 % faster; twice the micro-batches (time per the former number of samples).
-// One simulation each, on up to `threads` threads.
+// Fabric links or scale-up links 10 % faster; twice the micro-batches (time per the former number of samples); the best
+// move of one layer between neighbouring stages; memory enough to recompute nothing. A simulation each, of the moves
+// O(stages), on up to `threads` threads.
 std::vector<PlanWhatIf> what_ifs(const Scenario& scenario, const Partition& partition, unsigned threads);
 
 } // namespace tessella

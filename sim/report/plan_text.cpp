@@ -53,6 +53,9 @@ std::string plan_text(const PlanFile& plan, const Parallelism& p) {
                       format_count(plan.search.variables_pruned), plan.search.wall_s);
   text += fmt::format("  {} distinct pairs, {} simulations\n\n", format_count(plan.search.pairs_distinct),
                       format_count(plan.search.simulations));
+  if (plan.experts)
+    text += fmt::format("  experts {}: the fullest rank holds {:.3f} of the mean instead of {:.3f}\n",
+                        plan.experts->method, plan.experts->load_after, plan.experts->load_before);
   for (const std::string& limit : plan.limits) text += fmt::format("  {}\n", printable(limit));
   for (const PlanWhatIf& w : plan.what_ifs)
     text +=

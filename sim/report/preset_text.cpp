@@ -43,7 +43,7 @@ std::string preset_text(const std::string& experiment, std::span<const PresetRow
     does_not_fit = does_not_fit || (!r.problem && !r.fits());
   }
   text += "\nMFU, bubble, exposed communication and the experts' part of it in % of the step; gap: the step above the\n"
-          "lower bound of all partitions under the preset's own schedule\n";
+          "lower bound of all partitions under the preset's own schedule, without bubble filler\n";
   if (best != nullptr) text += "* fastest that fits\n";
   if (does_not_fit) text += fmt::format("! more than the GPU's {} GiB\n", format_gib(rows.front().capacity));
   return text;

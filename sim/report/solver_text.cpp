@@ -32,7 +32,7 @@ std::string solver_text(const std::string& experiment, const SolverRace& r) {
   text += fmt::format("  {:<12}{:>14}\n", "(serial)", format_duration(r.baseline));
   for (const SolverRun& s : r.solvers)
     text += fmt::format("  {:<12}{:>14}{:>10}{:>10}{:>10.3f} s\n", s.name, format_duration(s.bottleneck),
-                        s.proven() ? "yes" : "no", format_count(s.nodes), s.wall_s);
+                        s.proven() ? "yes" : "no", format_count(s.nodes), s.cpu_s);
   if (r.solvers.empty()) return text + "\n  no partition in the neighbourhood fits into memory\n";
   if (r.solvers.size() > 1)
     text += agree(r) ? "\n  the solvers prove the same optimum\n" : "\n  the solvers do not agree\n";
@@ -46,7 +46,7 @@ std::string solver_json(const std::string& experiment, const SolverRace& r) {
                        {"lower_bound_s", to_seconds(s.lower_bound)},
                        {"proven", s.proven()},
                        {"nodes", s.nodes},
-                       {"wall_s", s.wall_s}};
+                       {"cpu_s", s.cpu_s}};
   const Json root = {{"experiment", experiment},
                      {"radius", r.radius},
                      {"edges", r.edges},
@@ -55,8 +55,8 @@ std::string solver_json(const std::string& experiment, const SolverRace& r) {
                      {"equation_variables_pruned", r.equation_pruned},
                      {"variables", r.variables},
                      {"variables_pruned", r.variables_pruned},
-                     {"pairs", {{"distinct", r.pairs_distinct}, {"wall_s", r.pricing_s}}},
-                     {"pruning_wall_s", r.pruning_s},
+                     {"pairs", {{"distinct", r.pairs_distinct}, {"cpu_s", r.pricing_s}}},
+                     {"pruning_cpu_s", r.pruning_s},
                      {"baseline_s", to_seconds(r.baseline)},
                      {"agree", agree(r)},
                      {"solvers", std::move(solvers)}};

@@ -8,7 +8,7 @@
 namespace tessella {
 
 std::string solver_text(const std::string& experiment, const SolverRace& race);
-// Ends with a newline. Times are SI seconds; only the *wall_s differ between two identical runs.
+// Ends with a newline. Times are SI seconds; only the *cpu_s differ between two identical runs.
 std::string solver_json(const std::string& experiment, const SolverRace& race);
 
 } // namespace tessella

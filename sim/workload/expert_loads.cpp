@@ -26,10 +26,12 @@ void StepRouting::expert_loads(std::int64_t layer, std::int64_t micro_batch, std
     const std::size_t per_rank = out.size() / ranks;
     for (std::size_t r = 0; r < ranks; ++r) {
       const std::int64_t rows = rank_rows_[static_cast<std::size_t>(layer) * ranks + r];
-      if (rows > 0)
-        apportion(rows, shares.subspan(r * per_rank, per_rank), out.subspan(r * per_rank, per_rank));
-      else
-        std::fill_n(out.begin() + static_cast<std::ptrdiff_t>(r * per_rank), per_rank, 0);
+      std::vector<double> own(per_rank);
+      std::vector<std::int32_t> got(per_rank, 0);
+      const auto expert = [&](std::size_t i) { return expert_in(static_cast<std::size_t>(layer), r * per_rank + i); };
+      for (std::size_t i = 0; i < per_rank; ++i) own[i] = shares[expert(i)];
+      if (rows > 0) apportion(rows, own, got);
+      for (std::size_t i = 0; i < per_rank; ++i) out[expert(i)] = got[i];
     }
     return;
   }

@@ -73,10 +73,15 @@ class StepRouting {
   bool drawn_ = false; // generator; otherwise rank_rows_ holds the answer
   Stream noise_{0, Purpose::routing_noise};
   Stream tokens_{0, Purpose::routing_tokens};
-  std::vector<double> drift_;           // [layer][expert], log-weight
-  std::vector<double> shares_;          // [layer][expert]
-  std::vector<RankTerm> rank_terms_;    // [layer][rank], drawn
-  std::vector<std::int32_t> rank_rows_; // [layer][rank], not drawn
+  std::vector<double> drift_;                        // [layer][expert], log-weight
+  std::vector<double> shares_;                       // [layer][expert]
+  std::vector<RankTerm> rank_terms_;                 // [layer][rank], drawn
+  std::vector<std::int32_t> rank_rows_;              // [layer][rank], not drawn
+  std::vector<std::vector<std::int32_t>> expert_at_; // [layer][slot]; empty: slot e holds expert e
+
+  std::size_t expert_in(std::size_t layer, std::size_t slot) const {
+    return expert_at_.empty() ? slot : static_cast<std::size_t>(expert_at_[layer][slot]);
+  }
 };
 
 class RoutingModel {

@@ -56,6 +56,7 @@ StepRouting RoutingModel::finish(std::int64_t step, std::vector<double> drift) c
   out.step_ = step;
   out.shape_ = shape_;
   out.drift_ = std::move(drift);
+  out.expert_at_ = spec_.expert_at;
   out.shares_.resize(static_cast<std::size_t>(shape_.layers * shape_.num_experts));
   if (drawn())
     fill_generator(out);
@@ -99,14 +100,17 @@ void RoutingModel::fill_generator(StepRouting& out) const {
   out.tokens_ = Stream(seed_, Purpose::routing_tokens, static_cast<std::uint64_t>(out.step_));
   const auto experts = static_cast<std::size_t>(shape_.num_experts);
   const auto per_rank = static_cast<std::size_t>(shape_.experts_per_rank());
+  std::vector<double> held(per_rank); // shares of the experts of one rank
   for (std::size_t layer = 0; layer < static_cast<std::size_t>(shape_.layers); ++layer) {
     const std::span share = std::span(out.shares_).subspan(layer * experts, experts);
     for (std::size_t e = 0; e < experts; ++e)
       share[e] = std::exp(static_[layer * experts + e] + out.drift_[layer * experts + e]);
     const double sum = std::accumulate(share.begin(), share.end(), 0.0);
     for (double& s : share) s /= sum;
-    for (std::size_t first = 0; first < share.size(); first += per_rank)
-      out.rank_terms_.push_back(out.rank_term(share.subspan(first, per_rank)));
+    for (std::size_t first = 0; first < experts; first += per_rank) {
+      for (std::size_t slot = 0; slot < per_rank; ++slot) held[slot] = share[out.expert_in(layer, first + slot)];
+      out.rank_terms_.push_back(out.rank_term(held));
+    }
   }
 }
 
@@ -131,6 +135,11 @@ void RoutingModel::fill_fixed(StepRouting& out) const {
     for (std::size_t e = 0; e < experts; ++e)
       out.shares_[layer * experts + e] =
           columns == experts ? weights[e] / sum : weights[e / per_rank] / sum / static_cast<double>(per_rank);
+    if (!spec_.expert_at.empty()) {
+      rank_weights.assign(ranks, 0.0);
+      for (std::size_t slot = 0; slot < experts; ++slot)
+        rank_weights[slot / per_rank] += out.shares_[layer * experts + out.expert_in(layer, slot)];
+    }
     apportion(shape_.rows(), rank_weights, std::span(out.rank_rows_).subspan(layer * ranks, ranks));
   }
 }

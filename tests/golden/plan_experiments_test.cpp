@@ -50,7 +50,7 @@ Numbers solver_numbers(const Scenario& s, const YAML::Node& study) {
   n["equation_variables_pruned"] = static_cast<double>(race.equation_pruned);
   n["pairs"] = static_cast<double>(race.pairs_distinct);
   n["proven"] = own.proven() ? 1.0 : 0.0;
-  n["threshold_wall_s"] = own.wall_s;
+  n["threshold_cpu_s"] = own.cpu_s;
   n["cbc_agrees"] = 1.0;
   for (const SolverRun& run : race.solvers)
     if (!run.proven() || run.bottleneck != own.bottleneck) n["cbc_agrees"] = 0.0;

@@ -36,7 +36,48 @@ struct Pairs {
   }
 };
 
+struct Evenness {
+  Duration bottleneck;
+  double squares = 0.0;
+};
+
+Evenness evenness(const OverlapGraph& graph, const Partition& p, const EdgeCost& cost) {
+  Evenness e;
+  for (const OverlapEdge& edge : graph.edges) {
+    const Duration d = cost(p.stages[static_cast<std::size_t>(edge.forward_stage)],
+                            p.stages[static_cast<std::size_t>(edge.backward_stage)]);
+    e.bottleneck = max(e.bottleneck, d);
+    e.squares += static_cast<double>(edge.count) * d.seconds() * d.seconds();
+  }
+  return e;
+}
+
 } // namespace
+
+Partition evened(const OverlapGraph& graph, const Partition& partition, const EdgeCost& cost,
+                 const std::function<bool(const Partition&)>& fits) {
+  constexpr int kMostRounds = 100;
+  Partition best = partition;
+  Evenness least = evenness(graph, best, cost);
+  for (int round = 0; round < kMostRounds; ++round) {
+    Partition next = best;
+    for (std::size_t s = 0; s + 1 < best.stages.size(); ++s)
+      for (const std::int32_t by : {1, -1}) {
+        Partition p = best;
+        p.stages[s].num_layers += by;
+        p.stages[s + 1].num_layers -= by;
+        p.stages[s + 1].first_layer += by;
+        if (p.stages[s].num_layers < 1 || p.stages[s + 1].num_layers < 1) continue;
+        const Evenness e = evenness(graph, p, cost);
+        if (e.bottleneck > least.bottleneck || e.squares >= least.squares || !fits(p)) continue;
+        least.squares = e.squares;
+        next = std::move(p);
+      }
+    if (next == best) break;
+    best = std::move(next);
+  }
+  return best;
+}
 
 OverlapProblem overlap_problem(const OverlapGraph& graph, const Partition& baseline, std::int32_t radius,
                                const EdgeCost& cost, const StageMemory* memory) {

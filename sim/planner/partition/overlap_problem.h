@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "sim/planner/overlap/overlap_graph.h"
@@ -17,6 +18,12 @@ struct OverlapProblem {
 // As partition_problem() and prune(); `memory` null: no limits, and the baseline is a ceiling.
 OverlapProblem overlap_problem(const OverlapGraph& graph, const Partition& baseline, std::int32_t radius,
                                const EdgeCost& cost, const StageMemory* memory);
+
+// Many partitions share the smallest bottleneck. Layers move between neighbouring stages while that makes the sum of
+// the squared edges (each as often as its slots run) smaller, the bottleneck no larger, and the partition `fits`.
+// O(rounds * stages * edges) look-ups.
+Partition evened(const OverlapGraph& graph, const Partition& partition, const EdgeCost& cost,
+                 const std::function<bool(const Partition&)>& fits);
 
 // Variables of equation (1) as Tessera writes it: y of every candidate, z of every candidate pair of every edge, those
 // of a self-loop too; and after its pruning: pairs dearer than the ceiling go, then candidates without a pair on some

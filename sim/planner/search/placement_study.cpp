@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "sim/base/check.h"
+#include "sim/base/error.h"
 #include "sim/domain/workload_shape.h"
 #include "sim/planner/simulate.h"
 #include "sim/workload/loads.h"
@@ -82,6 +83,21 @@ std::vector<PlacementRow> study_placements(const LoadTable& loads, const EplbSha
   std::vector<PlacementRow> rows;
   for (const std::vector<double>& load : loads) rows.push_back(study(load, shape, max_swaps));
   return rows;
+}
+
+PlanExperts migrated_experts(const Scenario& scenario, std::int32_t max_swaps) {
+  if (scenario.routing.kind == RoutingKind::balanced)
+    throw InputError("--experts", "routing is balanced: every placement is as good as any");
+  PlanExperts experts{"migrated", 0.0, 0.0, {}};
+  const LoadTable loads = load_table(scenario);
+  const auto slots = static_cast<std::int32_t>(loads.front().size());
+  const auto ep = static_cast<std::int32_t>(scenario.parallelism.ep);
+  for (const PlacementRow& row : study_placements(loads, {slots, 1, 1, ep}, max_swaps)) {
+    experts.load_before += row.moved->contiguous / static_cast<double>(loads.size());
+    experts.load_after += row.moved->migrated / static_cast<double>(loads.size());
+    experts.expert_at.push_back(row.moved->expert_at);
+  }
+  return experts;
 }
 
 PlacementGain simulate_placements(const Scenario& scenario, const LoadTable& loads,

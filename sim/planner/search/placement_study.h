@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/domain/placement_row.h"
+#include "sim/domain/plan_file.h"
 #include "sim/domain/scenario.h"
 #include "sim/planner/search/expert_placement.h"
 
@@ -23,6 +24,10 @@ LoadTable load_table(const RoutingTrace& trace);
 
 // check_eplb(shape) must be nothing for the number of experts. O(layers * swaps * slots^2).
 std::vector<PlacementRow> study_placements(const LoadTable& loads, const EplbShape& shape, std::int32_t max_swaps);
+
+// The migrated placement of every MoE layer under the scenario's own routing, for a plan file. Throws InputError when
+// the routing is balanced: then there is nothing to gain.
+PlanExperts migrated_experts(const Scenario& scenario, std::int32_t max_swaps);
 
 // The step under the routing that a placement leaves each rank with, against the contiguous one, by simulation: every
 // layer with its own placement, loads at their mean over the steps. One placement per MoE layer, ep GPUs each.

@@ -12,13 +12,10 @@
 
 #include "sim/base/error.h"
 #include "sim/cost/memory.h"
-#include "sim/domain/legality.h"
-#include "sim/domain/workload_shape.h"
 #include "sim/engine/parallel.h"
-#include "sim/planner/partition/baselines.h"
 #include "sim/planner/partition/certificate.h"
+#include "sim/planner/search/fit.h"
 #include "sim/planner/simulate.h"
-#include "sim/schedule/table.h"
 
 namespace tessella {
 namespace {
@@ -70,49 +67,10 @@ class Search {
     return s;
   }
 
-  // The scenario of a legal configuration, with its partition.
-  std::optional<Scenario> legal(const Configuration& c) const {
-    Scenario s = scenario_of({c, {}, {}, {}, {}, 0.0, true});
-    LayoutSpec layout;
-    const Partition flops =
-        flops_partition(s.model, s.batch.seq_length, s.flops_convention, s.parallelism.num_stages());
-    if (s.parallelism.pp > 1) layout.layout = to_layout(flops);
-    LegalityInput in{s.model, s.parallelism, s.batch, layout, s.schedule, s.recompute};
-    in.cluster_gpus = s.cluster.num_gpus();
-    in.dispatcher = s.dispatcher;
-    const Verdict verdict = check_legality(in, false);
-    if (!verdict.legal()) return std::nullopt;
-    s.partition = verdict.partition;
-    if (check_schedule_spec(s.schedule, static_cast<std::int32_t>(s.parallelism.pp),
-                            static_cast<std::int32_t>(s.parallelism.vpp),
-                            static_cast<std::int32_t>(s.num_micro_batches())))
-      return std::nullopt;
-    if (s.model.has_moe() &&
-        !check_routing(s.routing, workload_shape(s.model, s.parallelism, s.batch, s.steps)).empty())
-      return std::nullopt;
-    return s;
-  }
-
-  // Of the fullest rank. Where the model state alone does not fit, the activations are left out: no schedule is made.
-  static Bytes free_memory(const Scenario& s) {
-    const Bytes capacity = s.profile.gpu.memory;
-    Bytes state;
-    for (std::int64_t r = 0; r < s.parallelism.pp; ++r) {
-      std::vector<std::int32_t> held;
-      for (std::int64_t stage = r; stage < s.parallelism.num_stages(); stage += s.parallelism.pp)
-        held.push_back(static_cast<std::int32_t>(stage));
-      const RankParams params = rank_params(s.model, s.partition, held, s.parallelism);
-      state = std::max(state, model_state(params, s.parallelism, s.optimizer, s.precision).model_state());
-    }
-    if (state > capacity) return capacity - state;
-    const MemoryReport report = memory_report(s, schedule_of(s));
-    return capacity - report.ranks[static_cast<std::size_t>(report.peak_rank)].peak();
-  }
-
   void keep_what_fits(const std::vector<Configuration>& space) {
     std::vector<std::optional<Candidate>> all(space.size());
     parallel_for(space.size(), options_.threads, [&](std::size_t i) {
-      const std::optional<Scenario> s = legal(space[i]);
+      const auto s = legal_with_flops_layers(scenario_of({space[i], {}, {}, {}, {}, 0.0, true}));
       if (!s) return;
       all[i] = Candidate{space[i], s->partition, free_memory(*s), {}, {}, 0.0, true};
     });

@@ -1,0 +1,89 @@
+// Expert placements in plan files: written, read back, obeyed by a run, and refused when they are not the model's.
+#include <doctest/doctest.h>
+
+#include "sim/base/error.h"
+#include "sim/config/load.h"
+#include "sim/config/plan_yaml.h"
+#include "sim/planner/make_plan.h"
+#include "sim/planner/search/fit.h"
+#include "sim/planner/search/placement_study.h"
+#include "sim/planner/simulate.h"
+
+using namespace tessella;
+
+namespace {
+
+Scenario scenario(std::vector<std::string> overrides) {
+  LoadOptions options;
+  options.overrides = {"batch.gbs=256"};
+  options.overrides.insert(options.overrides.end(), overrides.begin(), overrides.end());
+  return load_scenario("experiments/01_qwen3_235b_h100_256/experiment.yaml", options);
+}
+
+const std::string kUneven = "routing={preset: natural}";
+
+} // namespace
+
+TEST_CASE("A migrated placement evens the ranks out, survives its file, and makes the step shorter") {
+  const Scenario s = scenario({kUneven});
+  PlanOptions options;
+  options.refine_rounds = 0;
+  PlanFile plan = make_plan(s, options);
+  plan.experts = migrated_experts(s, 64);
+  CHECK(plan.experts->load_after < 0.8 * plan.experts->load_before);
+  CHECK(plan.experts->load_after >= 1.0);
+  CHECK(load_plan_text("plan.yaml", to_yaml(plan)).experts == plan.experts);
+  Scenario placed = s;
+  REQUIRE_FALSE(adopt_plan(plan, "renew", placed));
+  Scenario contiguous = s;
+  contiguous.partition = plan.best.partition;
+  const RunResult before = simulate(contiguous, {});
+  const RunResult after = simulate(placed, {});
+  CHECK(after.step_time < before.step_time);
+  CHECK(after.load_imbalance_mean < before.load_imbalance_mean);
+}
+
+TEST_CASE("Putting every expert where it already is changes nothing") {
+  Scenario s = scenario({kUneven});
+  const RunResult before = simulate(s, {});
+  std::vector<std::int32_t> same(128);
+  for (std::size_t e = 0; e < same.size(); ++e) same[e] = static_cast<std::int32_t>(e);
+  s.routing.expert_at.assign(94, same);
+  CHECK(simulate(s, {}).step_time == before.step_time);
+}
+
+TEST_CASE("A placement that loses an expert, or is of another model, is refused with both numbers") {
+  const Scenario s = scenario({kUneven});
+  PlanOptions options;
+  options.refine_rounds = 0;
+  PlanFile plan = make_plan(s, options);
+  plan.experts = migrated_experts(s, 0);
+  plan.experts->expert_at[3][0] = plan.experts->expert_at[3][1];
+  Scenario target = s;
+  auto problem = adopt_plan(plan, "renew", target);
+  REQUIRE(problem);
+  CHECK(problem->find("layer 3") != std::string::npos);
+  plan.experts->expert_at.pop_back();
+  problem = adopt_plan(plan, "renew", target);
+  REQUIRE(problem);
+  CHECK(problem->find("93") != std::string::npos);
+  CHECK(problem->find("94") != std::string::npos);
+  CHECK_THROWS_AS(migrated_experts(scenario({}), 8), InputError); // balanced
+}
+
+TEST_CASE("A plan that does not fit names the single changes that do, and they do") {
+  const Scenario s = scenario({"batch.gbs=1024", "batch.mbs=4", "recompute={granularity: none}"});
+  CHECK(free_memory(*legal_with_flops_layers(s)).count < 0);
+  const std::vector<std::string> texts = changes_that_fit(s);
+  REQUIRE_FALSE(texts.empty());
+  for (const std::string& text : texts) {
+    CAPTURE(text);
+    std::string change = text.substr(std::string("--set ").size());
+    if (change.front() == '\'') change = change.substr(1, change.size() - 2);
+    const auto fixed =
+        legal_with_flops_layers(scenario({"batch.gbs=1024", "batch.mbs=4", "recompute={granularity: none}", change}));
+    REQUIRE(fixed);
+    CHECK(free_memory(*fixed).count >= 0);
+  }
+  CHECK_THROWS_WITH_AS(make_plan(s), doctest::Contains("single changes that fit"), InfeasiblePlan);
+}
