@@ -112,7 +112,7 @@ pair() {
   limited 60 "$pack/tessella-calib" validate --backend cuda --max-error 5 -o "$out"
 }
 
-fit() { "$pack/tessella-calib" fit --run "$out" --base "$base" -o "$out"; }
+fit() { "$pack/tessella-calib" fit --run "$out" --base "$base" --model qwen3_235b_a22b -o "$out"; }
 
 run_all() {
   nvidia-smi -L >/dev/null 2>&1 || { say "error: no GPU: nvidia-smi finds none on this machine"; return 2; }

@@ -220,6 +220,8 @@ void add_collectives(const Model& model, const ShapeOptions& o, std::vector<Job>
       const double distance = std::max(d(bytes), message) / std::min(d(bytes), message);
       for (const char* op : {"all_to_all", "all_gather", "reduce_scatter", "all_reduce", "send_recv"})
         jobs.push_back({{op, "nccl", "", {{"bytes", bytes}}, ranks}, message / kLinkBytes / distance});
+      const Dims uneven = {{"bytes", bytes}, {"skew", 50}}; // per cent above and below the mean, as of experts
+      jobs.push_back({{"all_to_all", "nccl", "", uneven, ranks}, message / kLinkBytes / distance});
     }
   }
 }

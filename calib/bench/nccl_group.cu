@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <thread>
@@ -135,65 +136,88 @@ void NcclGroup::wait(const std::string& op) {
   }
 }
 
-void NcclGroup::reserve(std::size_t bytes) {
+void NcclGroup::reserve(const Exchange& x) {
+  const std::size_t received = std::max(x.all, x.parts.size() * *std::max_element(x.parts.begin(), x.parts.end()));
   for (const auto& local : locals_) {
-    if (local->send.bytes() >= bytes) continue;
+    if (local->send.bytes() >= 4 * x.all && local->receive.bytes() >= 4 * received) continue;
     CALIB_CUDA(cudaSetDevice(local->device));
-    local->send = DeviceMemory(); // freed before the larger one is asked for
+    local->send = DeviceMemory(); // freed before the larger ones are asked for
     local->receive = DeviceMemory();
-    local->send = random_memory(bytes / 4, Element::f32, static_cast<std::uint64_t>(local->rank) + 1, *local->stream);
-    local->receive = DeviceMemory(bytes);
+    local->send = random_memory(x.all, Element::f32, static_cast<std::uint64_t>(local->rank) + 1, *local->stream);
+    local->receive = DeviceMemory(4 * received);
   }
 }
 
-// `bytes` is the full buffer of a rank; its part for one rank is a share of it.
-void NcclGroup::launch(const std::string& op, std::size_t bytes, Local& local) {
+// Even parts, but for an all-to-all with `skew`: then the last rank receives that many per cent more than the mean, the
+// first as many less.
+NcclGroup::Exchange NcclGroup::exchange_of(const OpShape& shape) const {
   const auto n = static_cast<std::size_t>(ranks_);
-  const std::size_t all = bytes / 4 / n * n;
-  const std::size_t part = all / n;
+  Exchange x;
+  x.op = shape.op;
+  x.all = static_cast<std::size_t>(shape.dim("bytes")) / 4 / n * n;
+  const OpShape ramp{
+      "", "", "", {{"experts", ranks_}, {"tokens", static_cast<std::int64_t>(x.all)}, {"skew", shape.dim("skew")}}, 1};
+  for (const std::int64_t part : expert_tokens(ramp)) {
+    x.offsets.push_back(x.parts.empty() ? 0 : x.offsets.back() + x.parts.back());
+    x.parts.push_back(static_cast<std::size_t>(part));
+  }
+  return x;
+}
+
+// Every rank sends part p to rank p.
+void NcclGroup::launch_all_to_all(const Exchange& x, const Local& local) {
+  const std::size_t mine = x.parts[static_cast<std::size_t>(local.rank)];
+  for (std::size_t peer = 0; peer < x.parts.size(); ++peer) {
+    CALIB_CUDA(ncclSend(local.send.as<float>() + x.offsets[peer], x.parts[peer], ncclFloat, static_cast<int>(peer),
+                        local.comm, local.stream->get()));
+    CALIB_CUDA(ncclRecv(local.receive.as<float>() + peer * mine, mine, ncclFloat, static_cast<int>(peer), local.comm,
+                        local.stream->get()));
+  }
+}
+
+void NcclGroup::launch(const Exchange& x, const Local& local) {
+  const std::size_t part = x.all / x.parts.size();
   auto* send = local.send.as<float>();
   auto* receive = local.receive.as<float>();
   cudaStream_t stream = local.stream->get();
-  if (op == "all_reduce") {
-    CALIB_CUDA(ncclAllReduce(send, receive, all, ncclFloat, ncclSum, local.comm, stream));
-  } else if (op == "all_gather") {
+  if (x.op == "all_reduce") {
+    CALIB_CUDA(ncclAllReduce(send, receive, x.all, ncclFloat, ncclSum, local.comm, stream));
+  } else if (x.op == "all_gather") {
     CALIB_CUDA(ncclAllGather(send, receive, part, ncclFloat, local.comm, stream));
-  } else if (op == "reduce_scatter") {
+  } else if (x.op == "reduce_scatter") {
     CALIB_CUDA(ncclReduceScatter(send, receive, part, ncclFloat, ncclSum, local.comm, stream));
-  } else if (op == "send_recv") {
-    CALIB_CUDA(ncclSend(send, all, ncclFloat, (local.rank + 1) % ranks_, local.comm, stream));
-    CALIB_CUDA(ncclRecv(receive, all, ncclFloat, (local.rank + ranks_ - 1) % ranks_, local.comm, stream));
-  } else { // all_to_all
-    for (std::size_t peer = 0; peer < n; ++peer) {
-      CALIB_CUDA(ncclSend(send + peer * part, part, ncclFloat, static_cast<int>(peer), local.comm, stream));
-      CALIB_CUDA(ncclRecv(receive + peer * part, part, ncclFloat, static_cast<int>(peer), local.comm, stream));
-    }
+  } else if (x.op == "send_recv") {
+    CALIB_CUDA(ncclSend(send, x.all, ncclFloat, (local.rank + 1) % ranks_, local.comm, stream));
+    CALIB_CUDA(ncclRecv(receive, x.all, ncclFloat, (local.rank + ranks_ - 1) % ranks_, local.comm, stream));
+  } else {
+    launch_all_to_all(x, local);
   }
 }
 
-void NcclGroup::launch_all(const std::string& op, std::size_t bytes) {
+void NcclGroup::launch_all(const Exchange& x) {
   CALIB_CUDA(ncclGroupStart());
   for (const auto& local : locals_) {
     CALIB_CUDA(cudaSetDevice(local->device));
-    launch(op, bytes, *local);
+    launch(x, *local);
   }
   CALIB_CUDA(ncclGroupEnd());
-  settle(op);
+  settle(x.op);
 }
 
-double NcclGroup::run(const std::string& op, std::size_t bytes, int times) {
-  reserve(bytes);
+double NcclGroup::run(const OpShape& shape, int times) {
+  const Exchange x = exchange_of(shape);
+  reserve(x);
   for (const auto& local : locals_) {
     CALIB_CUDA(cudaSetDevice(local->device));
     local->begin->record(*local->stream);
   }
-  for (int i = 0; i < times; ++i) launch_all(op, bytes);
-  double slowest = 0.0;
+  for (int i = 0; i < times; ++i) launch_all(x);
   for (const auto& local : locals_) {
     CALIB_CUDA(cudaSetDevice(local->device));
     local->end->record(*local->stream);
   }
-  wait(op);
+  wait(x.op);
+  double slowest = 0.0;
   for (const auto& local : locals_) {
     float ms = 0.0F;
     CALIB_CUDA(cudaEventElapsedTime(&ms, local->begin->get(), local->end->get()));
@@ -202,44 +226,43 @@ double NcclGroup::run(const std::string& op, std::size_t bytes, int times) {
   return slowest;
 }
 
-double NcclGroup::verify(const std::string& op, std::size_t bytes) {
-  reserve(bytes);
-  const auto n = static_cast<std::size_t>(ranks_);
-  const std::size_t all = bytes / 4 / n * n;
-  const std::size_t part = all / n;
+// Element i of what a rank receives, when rank r sent 10 (r + 1) + j % 7 as its element j.
+double NcclGroup::expected(const Exchange& x, std::size_t rank, std::size_t i) {
+  const std::size_t n = x.parts.size();
+  const std::size_t part = x.all / n;
+  const auto sent = [](std::size_t r, std::size_t j) { return static_cast<double>(10 * (r + 1) + j % 7); };
+  const double ranks = 10.0 * static_cast<double>(n * (n + 1) / 2);
+  if (x.op == "all_reduce") return ranks + static_cast<double>(n * (i % 7));
+  if (x.op == "reduce_scatter") return ranks + static_cast<double>(n * ((rank * part + i) % 7));
+  if (x.op == "all_gather") return sent(i / part, i % part);
+  if (x.op == "send_recv") return sent((rank + n - 1) % n, i);
+  return sent(i / x.parts[rank], x.offsets[rank] + i % x.parts[rank]);
+}
+
+double NcclGroup::verify(const OpShape& shape) {
+  const Exchange x = exchange_of(shape);
+  reserve(x);
   for (const auto& local : locals_) {
     CALIB_CUDA(cudaSetDevice(local->device));
-    fill_ranks<<<256, 256, 0, local->stream->get()>>>(local->send.as<float>(), all,
+    fill_ranks<<<256, 256, 0, local->stream->get()>>>(local->send.as<float>(), x.all,
                                                       static_cast<float>(10 * (local->rank + 1)));
     CALIB_LAUNCHED(fill_ranks);
     CALIB_CUDA(cudaMemsetAsync(local->receive.get(), 0xff, local->receive.bytes(), local->stream->get()));
   }
-  launch_all(op, bytes);
-  wait(op);
+  launch_all(x);
+  wait(x.op);
   double worst = 0.0;
   for (const auto& local : locals_) {
     CALIB_CUDA(cudaSetDevice(local->device));
-    const std::size_t count = op == "reduce_scatter" ? part : all;
-    std::vector<float> got(count);
-    CALIB_CUDA(
-        cudaMemcpyAsync(got.data(), local->receive.get(), count * 4, cudaMemcpyDeviceToHost, local->stream->get()));
-    local->stream->wait();
     const auto rank = static_cast<std::size_t>(local->rank);
-    for (std::size_t i = 0; i < count; ++i) {
-      const double sum = 10.0 * static_cast<double>(n * (n + 1) / 2);
-      double expected = 0.0;
-      if (op == "all_reduce") {
-        expected = sum + static_cast<double>(n * (i % 7));
-      } else if (op == "reduce_scatter") {
-        expected = sum + static_cast<double>(n * ((rank * part + i) % 7));
-      } else if (op == "all_gather") {
-        expected = 10.0 * static_cast<double>(i / part + 1) + static_cast<double>(i % part % 7);
-      } else if (op == "send_recv") {
-        expected = 10.0 * static_cast<double>((rank + n - 1) % n + 1) + static_cast<double>(i % 7);
-      } else {
-        expected = 10.0 * static_cast<double>(i / part + 1) + static_cast<double>((rank * part + i % part) % 7);
-      }
-      const double error = std::abs(static_cast<double>(got[i]) / expected - 1.0);
+    std::vector<float> got(x.op == "reduce_scatter" ? x.all / x.parts.size()
+                           : x.op == "all_to_all"   ? x.parts.size() * x.parts[rank]
+                                                    : x.all);
+    CALIB_CUDA(cudaMemcpyAsync(got.data(), local->receive.get(), got.size() * 4, cudaMemcpyDeviceToHost,
+                               local->stream->get()));
+    local->stream->wait();
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      const double error = std::abs(static_cast<double>(got[i]) / expected(x, rank, i) - 1.0);
       if (!(error <= worst)) worst = error;
     }
   }

@@ -24,17 +24,27 @@ class NcclGroup {
 
   int ranks() const { return ranks_; }
 
-  // Runs one collective (op all_to_all, all_gather, reduce_scatter, all_reduce or send_recv to the next rank) of
-  // nccl-tests' size `bytes` on all local GPUs, `times` times in a row; returns seconds of one, the slowest local GPU.
-  // Throws DeviceError naming the op after the deadline.
-  double run(const std::string& op, std::size_t bytes, int times);
+  // Runs one collective (op all_to_all, all_gather, reduce_scatter, all_reduce or send_recv to the next rank; dims
+  // bytes, as nccl-tests counts them, and skew for an all-to-all of uneven parts) on all local GPUs, `times` times in a
+  // row; returns seconds of one, the slowest local GPU. Throws DeviceError naming the op after the deadline.
+  double run(const OpShape& shape, int times);
   // Fills inputs so that every element of the result is known, runs once and compares: the largest relative error.
-  double verify(const std::string& op, std::size_t bytes);
+  double verify(const OpShape& shape);
 
  private:
   struct Local;
-  void launch(const std::string& op, std::size_t bytes, Local& local);
-  void launch_all(const std::string& op, std::size_t bytes);
+  // What a rank sends to each rank, in floats.
+  struct Exchange {
+    std::string op;
+    std::size_t all = 0;
+    std::vector<std::size_t> parts;
+    std::vector<std::size_t> offsets;
+  };
+  Exchange exchange_of(const OpShape& shape) const;
+  static double expected(const Exchange& x, std::size_t rank, std::size_t i);
+  void launch_all_to_all(const Exchange& x, const Local& local);
+  void launch(const Exchange& x, const Local& local);
+  void launch_all(const Exchange& x);
   bool settled(const std::string& op, const Local& local);
   template <class Idle>
   void poll(const std::string& op, Idle idle);
@@ -42,7 +52,7 @@ class NcclGroup {
   void wait(const std::string& op);
   [[noreturn]] void give_up(const std::string& op);
   void abandon();
-  void reserve(std::size_t bytes);
+  void reserve(const Exchange& x);
 
   CudaPlace place_;
   int ranks_ = 1;

@@ -7,10 +7,12 @@
 #include <memory>
 #include <optional>
 
+#include "calib/bench/model_shapes.h"
 #include "calib/cli/commands.h"
 #include "calib/cli/exit_code.h"
 #include "calib/fit/recipe.h"
 #include "calib/fit/write_profile.h"
+#include "calib/measured/coverage.h"
 #include "calib/measured/fit_run.h"
 #include "sim/base/atomic_file.h"
 #include "sim/base/error.h"
@@ -27,6 +29,7 @@ struct FitOptions {
   std::string out;
   std::string run;
   std::string base;
+  std::string model;
   bool force = false;
 };
 
@@ -64,12 +67,22 @@ void write_fit(const std::filesystem::path& folder, const Profile& profile, cons
   if (!plot_residuals(results, profile.name, plot)) fmt::print(stderr, "gnuplot is not installed: no {}\n", plot);
 }
 
+void print_coverage(const std::string& name, const Profile& profile) {
+  if (name.empty()) return;
+  const auto here = std::filesystem::current_path();
+  const Model model = load_model(resolve(Catalog::model, name, here, search_path(here), {"--model", 0, 0, 0, ""}));
+  ShapeOptions shapes;
+  shapes.fp8 = profile.gpu.fp8_peak.flops_per_second > 0.0;
+  fmt::print("coverage of {}: {}", model.name, to_text(coverage_of(profile, model_shapes(model, shapes))));
+}
+
 void fit_tables(const FitOptions& options, const std::filesystem::path& folder) {
   Report report(options.data, find_gpu(options.gpu));
   const Profile profile = fit_profile(report, options.gpu + "/" + leaf_of(folder));
   write_fit(folder, profile, report.results());
   print_fits(report.results(), report.dropped());
   for (const std::string& m : missing_entries(report)) fmt::print(stderr, "no table for: {}\n", m);
+  print_coverage(options.model, profile);
 }
 
 // A fit never writes over measurements that were made earlier under this name.
@@ -88,6 +101,7 @@ void fit_own(const FitOptions& options, const std::filesystem::path& folder) {
               base ? &*base : nullptr, options.force);
   write_fit(folder, fit.profile, fit.results);
   print_fits(fit.results, fit.dropped);
+  print_coverage(options.model, fit.profile);
   if (!record.complete)
     fmt::print(stderr, "the run is not complete: {} shapes were left out\n", record.left_out.size());
   for (const std::string& other : record.mixed_with)
@@ -111,6 +125,7 @@ void add_fit(CLI::App& app, int& code) {
   fit->add_option("--base", options->base, "profile to start from and for what was not measured (GPUs only)");
   fit->add_option("--data", options->data, "folder of published tables");
   fit->add_option("--gpu", options->gpu, "h100_sxm, h200_sxm, h800_sxm, a100_sxm, mi250x_gcd; with --data");
+  fit->add_option("--model", options->model, "say what the costs of this model then rest on");
   fit->add_flag("--force", options->force, "a base of another GPU (every entry is marked); an existing profile");
   fit->add_option("-o,--out", options->out, "folder of the profile; its last part becomes part of the name")
       ->required();

@@ -11,7 +11,9 @@
 #include "calib/import/kineto.h"
 #include "calib/import/nccl_tests.h"
 #include "calib/import/train_log.h"
+#include "calib/protocol/run_record.h"
 #include "sim/base/atomic_file.h"
+#include "sim/base/error.h"
 
 namespace tessella::calib {
 namespace {
@@ -20,6 +22,7 @@ struct Flags {
   std::string file;
   std::string out;
   std::string op;
+  std::string gpu;
   DeepEpSetting deepep;
   std::int64_t warmup = 5;
 };
@@ -33,7 +36,28 @@ void write_out(const Flags& flags, const std::string& text, const std::map<std::
   fmt::print(stderr, "{}", dropped_text(dropped));
 }
 
+// A folder as `tessella-calib run` fills it, so that `fit --run` reads it.
+void write_run(const Flags& flags, const std::vector<RawRow>& rows) {
+  if (flags.out.empty()) throw InputError("--gpu", "needs -o, the folder to write");
+  if (std::filesystem::exists(flags.out + "/raw.csv"))
+    throw InputError(flags.out, "has measurements already; choose another folder");
+  std::filesystem::create_directories(flags.out);
+  RunRecord record;
+  record.device = {"cuda", flags.gpu, "", "", ""};
+  record.date = utc_now();
+  record.command = "tessella-calib import of " + flags.file;
+  record.complete = true;
+  write_file(flags.out + "/run.json", to_json(record));
+  RawTable table(flags.out + "/raw.csv");
+  for (const RawRow& row : rows) table.append(row);
+}
+
 int rows_out(const Flags& flags, const Imported& imported) {
+  if (!flags.gpu.empty()) {
+    write_run(flags, imported.rows);
+    fmt::print(stderr, "{}{} rows\n", dropped_text(imported.dropped), imported.rows.size());
+    return kExitOk;
+  }
   std::string text = raw_header();
   for (const RawRow& row : imported.rows) text += to_csv(row);
   write_out(flags, text, imported.dropped);
@@ -67,10 +91,17 @@ void add_import(CLI::App& app, int& code) {
   auto flags = std::make_shared<Flags>();
   CLI::App* import = app.add_subcommand("import", "measurements of other tools; what is left out is listed");
   import->require_subcommand(1);
+  import->footer(
+      "Models and experiments are imported by `tessella import`.\n"
+      "Examples:\n"
+      "  tessella-calib import nccl-tests all_reduce.log --op all_reduce --gpu \"NVIDIA H200\" -o build/nccl\n"
+      "  tessella-calib import kineto trace.json.gz\n"
+      "  tessella-calib import log train.log --warmup 10 >> my_runs.csv");
   const auto run = [flags, &code](CLI::App* c, const auto& command) {
     c->callback([flags, &code, command] { code = guarded([&] { return command(*flags); }); });
   };
   CLI::App* nccl = format(*import, flags, "nccl-tests", "table or JSON (-J) -> raw rows");
+  nccl->add_option("--gpu", flags->gpu, "as the driver names it (\"NVIDIA H200\"): write a folder for fit --run");
   nccl->add_option("--op", flags->op, "all_reduce, all_gather, reduce_scatter, all_to_all or send_recv");
   run(nccl, [](const Flags& f) { return rows_out(f, import_nccl_tests(f.file, read_text(f.file), f.op)); });
   CLI::App* deepep = format(*import, flags, "deepep", "'[tuning] Best' lines of its tests -> raw rows");

@@ -34,7 +34,7 @@ class NoDevice : public std::runtime_error {
 class Rendezvous;
 
 struct CudaPlace {
-  int device = 0; // of this machine
+  int device = 0; // local rank, when every process sees all GPUs
   int rank = 0;
   int world = 1;                    // with one process, collectives run over all GPUs of the machine
   Rendezvous* rendezvous = nullptr; // with several

@@ -36,7 +36,9 @@ class HostMachine : public Machine {
   bool can_measure(const OpShape& shape, std::string& why_not) const override {
     if (is_collective(shape)) {
       why_not = fmt::format("needs {} ranks, there are {}", shape.ranks, ranks_);
-      return shape.ranks <= ranks_;
+      if (shape.ranks > ranks_) return false;
+      why_not = "the host measures even parts only";
+      return shape.dim("skew") == 0;
     }
     return host_can(shape, why_not);
   }

@@ -78,7 +78,8 @@ class ProcessMachine : public Machine {
   bool can_measure(const OpShape& shape, std::string& why_not) const override {
     if (shape.ranks > 1) {
       why_not = fmt::format("this job has {} ranks", world_.size);
-      return shape.ranks == world_.size && shape.op != "send_recv" && shape.dim("bytes") <= kFloats * 4;
+      return shape.ranks == world_.size && shape.op != "send_recv" && shape.dim("skew") == 0 &&
+             shape.dim("bytes") <= kFloats * 4;
     }
     return host_can(shape, why_not);
   }

@@ -63,6 +63,8 @@ class GpuFit {
         drop(s.op + " " + s.kernel, "a ceiling to compare with, no op of a step");
       else if (s.op.starts_with("attention"))
         drop(s.op, "no fused kernel: the base's entry stays");
+      else if (is_collective(s) && !(row.work.bytes > 0.0))
+        drop(s.op, "the row does not say how much was sent");
       else if (s.ranks > kGpusOfANode)
         drop(s.op, "more ranks than a node has: the fabric is not part of the record");
       else if (hot != is_collective(s))
@@ -97,8 +99,7 @@ class GpuFit {
     std::string names;
     for (const std::string& f : free) names += (names.empty() ? "" : ", ") + f;
     result.entry.provenance = Provenance::measured;
-    result.entry.source =
-        fmt::format("{} rows of our own benches; fitted: {}, the rest as in {}{}", rows, names, base_.name, mark_);
+    result.entry.source = fmt::format("{} rows; fitted: {}, the rest as in {}{}", rows, names, base_.name, mark_);
     result.own_gpu = true;
     out_.results.push_back(std::move(result));
   }

@@ -44,8 +44,10 @@ RunFit fit_on_host(const RunRecord& record, const std::vector<RawRow>& rows, con
 }
 
 std::string provenance_text(const RunRecord& record) {
-  std::string text = fmt::format("; measured {} on {}, driver CUDA {}, CUDA {}, NCCL {}", record.date.substr(0, 10),
-                                 record.device.gpu, record.device.driver, record.device.cuda, record.device.nccl);
+  const DeviceIdentity& d = record.device;
+  std::string text = fmt::format("; measured {} on {}", record.date.substr(0, 10), d.gpu);
+  for (const auto& [what, version] : {std::pair("driver for CUDA", d.driver), {"CUDA", d.cuda}, {"NCCL", d.nccl}})
+    if (!version.empty()) text += fmt::format(", {} {}", what, version);
   return text + mark_of(record);
 }
 

@@ -47,7 +47,9 @@ void add_check(CLI::App& app, int& code) {
   CLI::App* command =
       app.add_subcommand("check", "Is the plan legal and does it fit? Says the nearest legal plan if not");
   add_experiment_flags(*command, *flags);
-  command->footer("Exit code 0: legal and fits; 2: illegal; 3: does not fit.");
+  command->footer(
+      "Exit code 0: legal and fits; 2: illegal; 3: does not fit.\n"
+      "Example:\n  tessella check experiments/01_qwen3_235b_h100_256/experiment.yaml --set parallelism.ep=64");
   command->callback([flags, &code] { code = guarded([&] { return check(*flags); }); });
 }
 

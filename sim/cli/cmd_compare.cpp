@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <thread>
 
@@ -13,11 +14,13 @@
 #include "sim/cli/experiment.h"
 #include "sim/cli/progress.h"
 #include "sim/config/read_result.h"
+#include "sim/planner/compare_schedules.h"
 #include "sim/planner/presets.h"
 #include "sim/planner/simulate.h"
 #include "sim/report/comparison.h"
 #include "sim/report/json.h"
 #include "sim/report/preset_text.h"
+#include "sim/report/schedules_text.h"
 
 namespace tessella {
 namespace {
@@ -27,6 +30,8 @@ struct CompareFlags {
   std::string after;
   std::vector<std::string> overrides;
   std::vector<std::string> overrides_after;
+  std::vector<std::string> schedules;
+  ComparisonBasis basis = ComparisonBasis::devices;
   double tie = kDefaultTie;
   std::string json;
   std::vector<std::string> presets;
@@ -48,6 +53,23 @@ FlatResult run(const std::string& file, const std::vector<std::string>& override
   std::string name = file;
   for (const std::string& text : overrides) name += " --set " + text;
   return read_result_text(name, run_json(scenario, simulate(scenario, options)));
+}
+
+int compare_orders(const CompareFlags& flags) {
+  if (!flags.after.empty())
+    throw InputError("--schedules", "compares schedules of one experiment; leave out " + flags.after);
+  ExperimentFlags experiment;
+  experiment.file = flags.before;
+  experiment.overrides = flags.overrides;
+  const Scenario scenario = load_experiment(experiment);
+  for (const std::string& w : scenario.warnings) fmt::print(stderr, "warning: {}\n", w);
+  RunOptions options;
+  options.threads = flags.threads;
+  options.stop = &interrupt_flag();
+  const ScheduleComparison comparison = compare_schedules(scenario, flags.schedules, flags.basis, options);
+  if (!flags.json.empty() && flags.json != "-") write_file(flags.json, schedules_json(comparison));
+  fmt::print("{}", flags.json == "-" ? schedules_json(comparison) : schedules_text(comparison));
+  return kExitOk;
 }
 
 int compare_files(const CompareFlags& flags) {
@@ -104,7 +126,8 @@ int compare_in_presets(const CompareFlags& flags) {
 
 int compare_command(const CompareFlags& flags) {
   if (!flags.presets.empty()) return compare_in_presets(flags);
-  if (flags.after.empty()) throw InputError("compare", "needs B, or --presets");
+  if (!flags.schedules.empty()) return compare_orders(flags);
+  if (flags.after.empty()) throw InputError("compare", "needs B, --schedules or --presets");
   return compare_files(flags);
 }
 
@@ -112,9 +135,17 @@ int compare_command(const CompareFlags& flags) {
 
 void add_compare(CLI::App& app, int& code) {
   auto flags = std::make_shared<CompareFlags>();
-  CLI::App* command = app.add_subcommand("compare", "Two results or experiments: what differs, and where time moved");
+  CLI::App* command = app.add_subcommand("compare", "Two results or experiments, or several schedules: what differs");
   command->add_option("a", flags->before, "result of run --json, or experiment.yaml")->required()->type_name("A");
   command->add_option("b", flags->after, "the other one")->type_name("B");
+  command
+      ->add_option("--schedules", flags->schedules, "instead of B: schedules to run A under (tessella list schedules)")
+      ->delimiter(',')
+      ->type_name("S1,S2");
+  command->add_option("--basis", flags->basis, "what is equal for all schedules: devices or stages")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, ComparisonBasis>{{"devices", ComparisonBasis::devices},
+                                                                                 {"stages", ComparisonBasis::stages}}))
+      ->default_str("devices");
   command
       ->add_option("--presets", flags->presets,
                    "one table of what other systems would do with experiment A: names, or all (tessella list presets)")
@@ -134,8 +165,9 @@ void add_compare(CLI::App& app, int& code) {
       ->check(CLI::Range(1U, 1024U))
       ->capture_default_str();
   command->add_option("--json", flags->json, "comparison as JSON; - for standard output")->type_name("FILE");
-  command->footer("Example: what does a wider expert group change?\n"
+  command->footer("Examples: what does a wider expert group change? Which schedule is best on these GPUs?\n"
                   "  tessella compare exp.yaml exp.yaml --set-b parallelism.ep=64\n"
+                  "  tessella compare exp.yaml --schedules 1f1b,zb_v,dualpipe_v,dualpipe\n"
                   "What would other systems make of it?\n"
                   "  tessella compare exp.yaml --presets all");
   command->callback([flags, &code] { code = guarded([&] { return compare_command(*flags); }); });

@@ -1,145 +1,97 @@
 // tessella import: files people have already, as ours.
-#include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
-#include <cstdio>
-#include <filesystem>
 #include <memory>
 
-#include "sim/base/atomic_file.h"
-#include "sim/base/error.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/exit_code.h"
-#include "sim/config/dump.h"
-#include "sim/config/import_hf.h"
-#include "sim/config/import_megatron.h"
-#include "sim/config/source.h"
-#include "sim/cost/params.h"
+#include "sim/cli/import_jobs.h"
 
 namespace tessella {
 namespace {
 
-struct ImportFlags {
-  std::string file;                // hf
-  std::vector<std::string> inputs; // megatron
-  std::string out;
-  std::string name;
-  std::string model;
-  std::string topology;
-  std::string profile;
-};
+using Flags = std::shared_ptr<ImportFlags>;
 
-void warn(const std::vector<std::string>& warnings) {
-  for (const std::string& w : warnings) fmt::print(stderr, "warning: {}\n", w);
+void run_with(CLI::App* kind, const Flags& flags, int& code, int (*from)(const ImportFlags&)) {
+  kind->callback([flags, from, &code] { code = guarded([&] { return from(*flags); }); });
 }
 
-// Letters, digits and _ - . only, as names in our files are.
-std::string to_name(std::string text) {
-  for (char& c : text)
-    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_' && c != '-' && c != '.') c = '_';
-  return text.empty() ? "imported" : text;
+void add_output(CLI::App* kind, const Flags& flags, const char* what) {
+  kind->add_option("-o,--out", flags->out, what)->type_name("FILE");
+  kind->add_option("--name", flags->name, "name of what is written (default: of its file)");
 }
 
-std::string name_of(const ImportFlags& flags, const std::string& fallback) {
-  if (!flags.name.empty()) return to_name(flags.name);
-  return to_name(flags.out.empty() ? fallback : std::filesystem::path(flags.out).stem().string());
+void add_parts(CLI::App* kind, const Flags& flags, const char* model) {
+  kind->add_option("--model", flags->model, model);
+  kind->add_option("--topology", flags->topology, "default: a Hopper cluster of that many GPUs");
+  kind->add_option("--profile", flags->profile, "default: h100_sxm/2026-11-29-published");
 }
 
-void say_size(const Model& model) {
-  const ModelSize size = model_size(model);
-  fmt::print(stderr, "{}: {:.2f} B parameters, {:.2f} B active, {} layers{}\n", model.name,
-             static_cast<double>(size.total) * 1e-9, static_cast<double>(size.active) * 1e-9, model.num_layers(),
-             size.mtp > 0 ? fmt::format("; MTP {:.2f} B beside them", static_cast<double>(size.mtp) * 1e-9) : "");
-}
-
-int from_hf(const ImportFlags& flags) {
-  const std::filesystem::path file = flags.file;
-  const std::string stem = file.stem() == "config" ? std::filesystem::absolute(file).parent_path().filename().string()
-                                                   : file.stem().string();
-  const ImportedModel imported = import_hf(display_path(file), read_file(file), name_of(flags, stem));
-  warn(imported.warnings);
-  if (flags.out.empty())
-    fmt::print("{}", to_yaml(imported.model));
-  else
-    write_file(flags.out, to_yaml(imported.model));
-  say_size(imported.model);
-  return kExitOk;
-}
-
-// A word that names a file is read; anything else is taken as arguments itself.
-std::vector<std::pair<std::string, std::string>> texts_of(const std::vector<std::string>& inputs) {
-  std::vector<std::pair<std::string, std::string>> out;
-  for (const std::string& input : inputs) {
-    std::error_code error;
-    if (std::filesystem::is_regular_file(input, error))
-      out.emplace_back(display_path(input), read_file(input));
-    else if (input.find('=') == std::string::npos && input.find("--") == std::string::npos)
-      throw InputError(input, "no such file, and neither --flags nor NAME=VALUE");
-    else
-      out.emplace_back("arguments", input);
-  }
-  return out;
-}
-
-void list_flags(const char* what, const std::vector<std::string>& flags) {
-  if (flags.empty()) return;
-  fmt::print(stderr, "{}:", what);
-  for (const std::string& flag : flags) fmt::print(stderr, " {}", flag);
-  fmt::print(stderr, "\n");
-}
-
-int from_megatron(const ImportFlags& flags) {
-  MegatronSettings settings;
-  settings.name = name_of(flags, "imported");
-  const auto optional = [](const std::string& text) { return text.empty() ? std::nullopt : std::optional(text); };
-  settings.model = optional(flags.model);
-  settings.topology = optional(flags.topology);
-  settings.profile = optional(flags.profile);
-  if (flags.out.empty() && !settings.model)
-    throw InputError("-o", "is needed: the model of the flags becomes a file of its own; or name one with --model");
-  const std::filesystem::path out = flags.out;
-  const std::string model_file = out.stem().string() + ".model.yaml";
-  const ImportedExperiment imported = import_megatron(texts_of(flags.inputs), settings, model_file);
-  warn(imported.warnings);
-  list_flags("ignored, no effect on the cost of a step", imported.ignored);
-  list_flags("ignored, not known", imported.unknown);
-  if (imported.model) {
-    write_file((out.parent_path() / model_file).string(), to_yaml(*imported.model));
-    say_size(*imported.model);
-  }
-  if (flags.out.empty())
-    fmt::print("{}", imported.yaml);
-  else
-    write_file(flags.out, imported.yaml);
-  return kExitOk;
-}
-
-} // namespace
-
-void add_import(CLI::App& app, int& code) {
-  auto flags = std::make_shared<ImportFlags>();
-  CLI::App* command = app.add_subcommand("import", "Models and experiments from files you have");
-  command->require_subcommand(1);
+void add_hf(CLI::App* command, const Flags& flags, int& code) {
   CLI::App* hf = command->add_subcommand("hf", "Hugging Face config.json -> model");
   hf->add_option("config", flags->file, "config.json")->required()->type_name("FILE");
-  hf->add_option("-o,--out", flags->out, "model file to write (default: standard output)")->type_name("FILE");
-  hf->add_option("--name", flags->name, "name of the model");
+  add_output(hf, flags, "model file to write (default: standard output)");
   hf->footer("Example:\n  tessella import hf Qwen3-30B-A3B/config.json -o models/qwen3_30b_a3b.yaml");
-  hf->callback([flags, &code] { code = guarded([&] { return from_hf(*flags); }); });
+  run_with(hf, flags, code, from_hf);
+}
+
+void add_megatron(CLI::App* command, const Flags& flags, int& code) {
   CLI::App* megatron =
       command->add_subcommand("megatron", "Megatron-LM flags, launch script or ModelZoo YAML -> experiment");
   megatron->add_option("inputs", flags->inputs, "scripts, YAML files, \"--flags ...\", \"TP=2 PP=8\"; later ones win")
       ->required()
       ->type_name("INPUT");
-  megatron->add_option("-o,--out", flags->out, "experiment file to write; its model goes beside it")->type_name("FILE");
-  megatron->add_option("--name", flags->name, "name of the experiment");
-  megatron->add_option("--model", flags->model, "a model by name or path, instead of the flags'");
-  megatron->add_option("--topology", flags->topology, "default: a Hopper cluster of that many GPUs");
-  megatron->add_option("--profile", flags->profile, "default: h100_sxm/2026-11-29-published");
+  add_output(megatron, flags, "experiment file to write; its model goes beside it");
+  add_parts(megatron, flags, "a model by name or path, instead of the flags'");
   megatron->footer("Example:\n  tessella import megatron pretrain.sh \"NNODES=32 GBS=2048\" -o experiment.yaml\n"
                    "An input that begins with dashes goes after --:\n"
                    "  tessella import megatron -o e.yaml --model qwen3_30b_a3b -- \"--micro-batch-size 1 ...\"");
-  megatron->callback([flags, &code] { code = guarded([&] { return from_megatron(*flags); }); });
+  run_with(megatron, flags, code, from_megatron);
+}
+
+void add_torchtitan(CLI::App* command, const Flags& flags, int& code) {
+  CLI::App* titan = command->add_subcommand("torchtitan", "torchtitan job (TOML) -> experiment");
+  titan->add_option("job", flags->file, "the job's TOML file")->required()->type_name("FILE");
+  add_output(titan, flags, "experiment file to write (default: standard output)");
+  add_parts(titan, flags, "a model by name or path, instead of the job's flavor");
+  titan->add_option("--gpus", flags->gpus, "world size; needed when data_parallel_shard_degree is -1")
+      ->check(CLI::PositiveNumber);
+  titan->footer("Example:\n  tessella import torchtitan deepseek_v3_671b.toml --gpus 512 -o experiment.yaml");
+  run_with(titan, flags, code, from_torchtitan);
+}
+
+void add_traces(CLI::App* command, const Flags& flags, int& code) {
+  CLI::App* simai = command->add_subcommand("simai", "SimAI workload -> communication ledger, and an experiment");
+  simai->add_option("workload", flags->file, "the workload file")->required()->type_name("FILE");
+  simai->add_option("--csv", flags->csv, "the ledger as CSV; - for standard output")->type_name("FILE");
+  add_output(simai, flags, "experiment file to write; needs --model and --seq");
+  add_parts(simai, flags, "the model, which the workload does not name");
+  simai->add_option("--seq", flags->seq_length, "sequence length")->check(CLI::PositiveNumber);
+  simai->add_option("--mbs", flags->micro_batch_size, "micro-batch size")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  simai->footer("Example:\n  tessella import simai workload.txt --csv ledger.csv\n"
+                "  tessella import simai workload.txt --model mixtral_8x7b --seq 4096 -o experiment.yaml");
+  run_with(simai, flags, code, from_simai);
+  CLI::App* chakra = command->add_subcommand("chakra", "Chakra execution trace of one rank -> communication ledger");
+  chakra->add_option("trace", flags->file, "the .et file")->required()->type_name("FILE");
+  chakra->add_option("--csv", flags->csv, "the ledger as CSV; - for standard output")->type_name("FILE");
+  chakra->footer("Example:\n  tessella import chakra workload.0.et --csv ledger.csv");
+  run_with(chakra, flags, code, from_chakra);
+}
+
+} // namespace
+
+void add_import(CLI::App& app, int& code) {
+  const auto flags = std::make_shared<ImportFlags>();
+  CLI::App* command = app.add_subcommand("import", "Models, experiments, schedules and ledgers from files you have");
+  command->require_subcommand(1);
+  command->footer("Example:\n  tessella import hf Qwen3-30B-A3B/config.json -o models/qwen3_30b_a3b.yaml\n"
+                  "nccl-tests, DeepEP and Kineto files go to tessella-calib.");
+  add_hf(command, flags, code);
+  add_megatron(command, flags, code);
+  add_torchtitan(command, flags, code);
+  add_traces(command, flags, code);
+  add_import_schedule(*command, code);
 }
 
 } // namespace tessella

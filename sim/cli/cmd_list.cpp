@@ -85,6 +85,7 @@ void add_list(CLI::App& app, int& code) {
   command->add_option("what", *what, "which table")
       ->required()
       ->check(CLI::IsMember({"schedules", "models", "topologies", "profiles", "policies", "presets"}));
+  command->footer("Example:\n  tessella list models");
   command->callback([what, &code] { code = guarded([&] { return list(*what); }); });
 }
 

@@ -4,8 +4,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
-#include <fstream>
-#include <iterator>
 #include <memory>
 
 #include "sim/base/atomic_file.h"
@@ -13,6 +11,9 @@
 #include "sim/cli/commands.h"
 #include "sim/cli/exit_code.h"
 #include "sim/cli/experiment.h"
+#include "sim/cli/pair.h"
+#include "sim/config/order_yaml.h"
+#include "sim/config/source.h"
 #include "sim/cost/layer_ops.h"
 #include "sim/exec/pair_order.h"
 #include "sim/planner/overlap/overlap_study.h"
@@ -23,16 +24,6 @@
 
 namespace tessella {
 namespace {
-
-struct PairFlags {
-  ExperimentFlags experiment;
-  std::string pair;
-  std::string method = "align_defer";
-  std::string order;
-  std::string save_order;
-  std::int64_t nodes = SearchLimits{}.nodes;
-  bool tasks = false;
-};
 
 struct PairSide {
   ActionKind pass = ActionKind::F;
@@ -89,17 +80,30 @@ OverlapMethod parse_method(const std::string& text, const PairPasses& passes) {
   return *method;
 }
 
-PairPlan read_order(const std::string& file, const PairTasks& tasks) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in) throw InputError(SourceSpan{file, 0, 0, 0, {}}, "cannot be read");
-  PairPlan plan =
-      parse_pair_plan(std::string{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()}, file);
-  if (plan.passes != tasks.passes)
-    throw InputError(SourceSpan{file, 0, 0, 0, {}},
-                     fmt::format("the order is of a pair {};{}, not {};{}", letter(plan.passes[0]),
-                                 letter(plan.passes[1]), letter(tasks.passes[0]), letter(tasks.passes[1])));
-  if (const auto problem = order_problem(tasks.tasks, plan)) throw InputError(SourceSpan{file, 0, 0, 0, {}}, *problem);
-  return plan;
+// The order of a file, which must fit this pair.
+PairPlan read_order(const std::string& file, const PairTasks& tasks, const PairOrder& pair) {
+  const auto wrong = [&](const TaskPlace& place, const std::string& message) {
+    return InputError(position_of(display_path(file), read_file(file), place), message);
+  };
+  const std::vector<PairOrder> orders = load_pair_orders(file);
+  for (std::size_t i = 0; i < orders.size(); ++i) {
+    const PairOrder& order = orders[i];
+    const bool other =
+        (!order.first.empty() && order.first != pair.first) || (!order.second.empty() && order.second != pair.second);
+    if (other && orders.size() > 1) continue;
+    if (other)
+      throw wrong({i, {}, 0}, fmt::format("the order is for {} beside {}, the pair is {} beside {}", order.first,
+                                          order.second, pair.first, pair.second));
+    if (order.plan.passes != tasks.passes)
+      throw wrong({i, "passes", std::string::npos},
+                  fmt::format("the order is of a pair {};{}, not {};{}", letter(order.plan.passes[0]),
+                              letter(order.plan.passes[1]), letter(tasks.passes[0]), letter(tasks.passes[1])));
+    if (const auto problem = order_problem(tasks.tasks, order.plan))
+      throw wrong({i, problem->lane == OpLane::ep ? "ep" : "compute", problem->task.value_or(std::string::npos)},
+                  problem->message);
+    return order.plan;
+  }
+  throw InputError(SourceSpan{file, 0, 0, 0, {}}, fmt::format("no order for {} beside {}", pair.first, pair.second));
 }
 
 // All methods in one table; returns what the exact search proved.
@@ -118,18 +122,21 @@ Duration print_methods(const PairProblem& problem, const SearchLimits& limits) {
   return lower_bound;
 }
 
-void show(const PairFlags& flags, const PairProblem& problem, PairResult result, const SearchLimits& limits) {
+void show(const PairFlags& flags, OverlapMethod method, const PairProblem& problem, PairResult result,
+          const SearchLimits& limits) {
   result.lower_bound = print_methods(problem, limits);
   result.proven = result.lower_bound == result.post_overlap;
-  const std::string by = flags.order.empty() ? flags.method : printable(flags.order);
+  const std::string by = flags.order.empty() ? name(method) : printable(flags.order);
   fmt::print("{}", pair_text(result, by, {terminal_width(), flags.tasks}));
 }
 
-int pair(const PairFlags& flags) {
+} // namespace
+
+int show_pair(const PairFlags& flags) {
   const Scenario scenario = load_experiment(flags.experiment);
   const auto sides = parse_pair(flags.pair, scenario.partition.stages.size());
   const PairPasses passes{sides[0].pass, sides[1].pass};
-  const OverlapMethod method = parse_method(flags.method, passes);
+  const OverlapMethod method = parse_method(flags.method.empty() ? scenario.overlap.scheduler : flags.method, passes);
   const ChunkLibrary chunks(scenario, make_model_ops(scenario));
   const auto spec = [&](const PairSide& side) {
     return chunk_spec(scenario.model, scenario.partition.stages[static_cast<std::size_t>(side.stage)]);
@@ -137,18 +144,23 @@ int pair(const PairFlags& flags) {
   const PairTasks tasks = chunks.tasks(spec(sides[0]), spec(sides[1]), passes);
   const PairProblem problem = pair_problem(tasks);
   const SearchLimits limits{flags.nodes, std::nullopt};
+  PairOrder order{to_text(spec(sides[0]), scenario.model), to_text(spec(sides[1]), scenario.model), {}, {}};
   const PairResult result = flags.order.empty() ? schedule_pair(problem, method, limits)
-                                                : cost_of_order(problem, read_order(flags.order, tasks));
+                                                : cost_of_order(problem, read_order(flags.order, tasks, order));
+  order.plan = result.plan;
+  order.post_overlap = result.post_overlap;
   if (flags.save_order == "-") { // nothing else on standard output
-    fmt::print("{}", to_text(result.plan));
+    fmt::print("{}", to_yaml(order));
     return kExitOk;
   }
   for (const PairSide& side : sides)
     fmt::print("{} of stage {}: {}\n", letter(side.pass), side.stage, to_text(spec(side), scenario.model));
-  show(flags, problem, result, limits);
-  if (!flags.save_order.empty()) write_file(flags.save_order, to_text(result.plan));
+  show(flags, method, problem, result, limits);
+  if (!flags.save_order.empty()) write_file(flags.save_order, to_yaml(order));
   return kExitOk;
 }
+
+namespace {
 
 struct PairsFlags {
   ExperimentFlags experiment;
@@ -204,6 +216,7 @@ int pairs(const PairsFlags& flags) {
 
 void add_pair(CLI::App& app, int& code) {
   auto flags = std::make_shared<PairFlags>();
+  flags->method = "align_defer";
   CLI::App* command =
       app.add_subcommand("pair", "How two chunks share a GPU: order, timeline, cost, distance to the best");
   add_experiment_flags(*command, flags->experiment);
@@ -213,7 +226,12 @@ void add_pair(CLI::App& app, int& code) {
   command->add_option("--save-order", flags->save_order, "write the order; - for standard output")->type_name("FILE");
   command->add_option("--nodes", flags->nodes, "limit of the exact search")->check(CLI::PositiveNumber);
   command->add_flag("--tasks", flags->tasks, "list start and end of every task");
-  command->callback([flags, &code] { code = guarded([&] { return pair(*flags); }); });
+  command->footer("Examples:\n  tessella pair experiments/13_fig13_overlap_heuristics/experiment.yaml --pair F:1,B:2 "
+                  "--method exact\n"
+                  "  tessella pair EXP.yaml --pair F:3,B:7 --save-order mine.yaml   # edit it, then\n"
+                  "  tessella run EXP.yaml --overlap mine.yaml\n"
+                  "`tessella plan --pair` shows the same by the experiment's own overlap scheduler.");
+  command->callback([flags, &code] { code = guarded([&] { return show_pair(*flags); }); });
 }
 
 void add_pairs(CLI::App& app, int& code) {
@@ -226,6 +244,7 @@ void add_pairs(CLI::App& app, int& code) {
       ->capture_default_str();
   command->add_option("--nodes", flags->nodes, "limit of each exact search")->check(CLI::PositiveNumber);
   command->add_option("--csv", flags->csv, "write the costs by align_defer")->type_name("FILE");
+  command->footer("Example:\n  tessella pairs experiments/13_fig13_overlap_heuristics/experiment.yaml --csv pairs.csv");
   command->callback([flags, &code] { code = guarded([&] { return pairs(*flags); }); });
 }
 

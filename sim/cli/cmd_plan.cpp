@@ -11,6 +11,7 @@
 #include "sim/cli/commands.h"
 #include "sim/cli/exit_code.h"
 #include "sim/cli/experiment.h"
+#include "sim/cli/pair.h"
 #include "sim/config/plan_yaml.h"
 #include "sim/planner/make_plan.h"
 #include "sim/planner/partition/solver_race.h"
@@ -26,6 +27,7 @@ struct PlanFlags {
   std::string solver = "threshold";
   std::string out;
   std::string json;
+  std::string pair;
   bool solvers = false;
 };
 
@@ -43,6 +45,12 @@ int solvers(const PlanFlags& flags) {
 }
 
 int plan(const PlanFlags& flags) {
+  if (!flags.pair.empty()) {
+    PairFlags pair;
+    pair.experiment = flags.experiment;
+    pair.pair = flags.pair;
+    return show_pair(pair);
+  }
   const Scenario scenario = load_experiment(flags.experiment);
   for (const std::string& w : scenario.warnings) fmt::print(stderr, "warning: {}\n", w);
   PlanOptions options = flags.options;
@@ -61,9 +69,17 @@ void add_plan(CLI::App& app, int& code) {
   CLI::App* command =
       app.add_subcommand("plan", "Find the best partition of the layers over the stages, with a certificate");
   add_experiment_flags(*command, flags->experiment);
-  command->add_option("--schedule", flags->experiment.schedule, "another schedule (tessella list schedules)");
-  command->add_option("-o,--output", flags->out, "write plan.yaml; `run --plan` accepts it")->type_name("FILE");
+  add_order_flags(*command, flags->experiment);
+  command->add_option("-o,--output", flags->out, "write plan.yaml, with the order of every pair; `run --plan` runs it")
+      ->type_name("FILE");
   command->add_option("--json", flags->json, "the plan as JSON; - for standard output")->type_name("FILE");
+  command
+      ->add_option("--pair", flags->pair, "plan nothing: show how two stages share a GPU, as F:3,B:7 (tessella pair)")
+      ->type_name("PAIR");
+  command
+      ->add_option("--pair-costs", flags->options.pair_costs,
+                   "keep what pairs cost in this CSV; used again while its inputs' hash is the same")
+      ->type_name("FILE");
   command->add_flag("--explain", flags->options.explain, "also simulate what more bandwidth or more batches would buy");
   command->add_option("--radius", flags->options.radius, "how many layers a stage boundary may move")
       ->check(CLI::Range(0, 64))
@@ -79,7 +95,8 @@ void add_plan(CLI::App& app, int& code) {
   command->add_option("--threads", flags->options.threads, "threads; results do not depend on it")
       ->check(CLI::Range(1U, 1024U));
   command->footer(
-      "Example:\n  tessella plan experiments/01_qwen3_235b_h100_256/experiment.yaml -o plan.yaml --explain\n"
+      "Examples:\n  tessella plan experiments/01_qwen3_235b_h100_256/experiment.yaml -o plan.yaml --explain\n"
+      "  tessella plan experiments/01_qwen3_235b_h100_256/overlap.yaml --overlap align_defer -o plan.yaml\n"
       "Exit code 3: no partition fits into memory.");
   command->callback(
       [flags, &code] { code = guarded([&] { return flags->solvers ? solvers(*flags) : plan(*flags); }); });

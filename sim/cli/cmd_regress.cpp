@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include "sim/base/atomic_file.h"
@@ -60,9 +61,26 @@ Regression refused(const BaselineEntry& entry, const std::string& why) {
   return r;
 }
 
+// What is expected, or why there is nothing to compare with.
+struct Expected {
+  std::optional<Snapshot> snapshot;
+  std::string why_not;
+};
+
+Expected expected_of(const BaselineEntry& entry, const RegressFlags& flags) {
+  constexpr const char* kAnew = "tessella regress --accept --note '...' writes it anew";
+  try {
+    const auto snapshot = load_expected(flags.folder, entry.name);
+    return {snapshot, snapshot ? "" : fmt::format("nothing is expected yet; {}", kAnew)};
+  } catch (const InputError& error) {
+    const std::string file = expected_file(flags.folder, entry.name).string();
+    return {{}, fmt::format("{} is damaged or of another version: {}; {}", file, error.message(), kAnew)};
+  }
+}
+
 Regression check(const Baseline& baseline, const BaselineEntry& entry, const RegressFlags& flags) {
-  const auto expected = load_expected(flags.folder, entry.name);
-  if (!expected) return refused(entry, "nothing is expected yet; tessella regress --accept --note '...' writes it");
+  const auto [expected, why_not] = expected_of(entry, flags);
+  if (!expected) return refused(entry, why_not);
   try {
     return diff(*expected, run(entry, flags), baseline.tolerances);
   } catch (const InputError& error) {
@@ -80,7 +98,7 @@ int accept(const Baseline& baseline, const RegressFlags& flags) {
   for (const BaselineEntry& entry : baseline.entries) {
     const Snapshot now = run(entry, flags);
     const std::filesystem::path file = expected_file(flags.folder, entry.name);
-    const auto before = load_expected(flags.folder, entry.name);
+    const auto before = expected_of(entry, flags).snapshot;
     write_file(file.string(), to_yaml(now));
     const std::size_t moves = before ? diff(*before, now, baseline.tolerances).moves.size() : 0;
     fmt::print("accepted {}: {}\n", file.string(), before ? fmt::format("{} values moved", moves) : "new");

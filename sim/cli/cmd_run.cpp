@@ -150,8 +150,9 @@ void add_run(CLI::App& app, int& code) {
   auto flags = std::make_shared<RunFlags>();
   CLI::App* command = app.add_subcommand("run", "Simulate an experiment: step time, MFU, memory, where the time goes");
   add_experiment_flags(*command, flags->experiment);
-  command->add_option("--schedule", flags->experiment.schedule, "another schedule (tessella list schedules)");
-  command->add_option("--plan", flags->experiment.plan, "a plan of `tessella plan -o`")->type_name("PLAN.yaml");
+  add_order_flags(*command, flags->experiment);
+  command->add_option("--plan", flags->experiment.plan, "a plan of `tessella plan -o`: its partition and pair orders")
+      ->type_name("PLAN.yaml");
   command->add_option("--policy", flags->experiment.policy, "bubble filler (tessella list policies)");
   command->add_option("--preset", flags->experiment.preset, "run it as another system would (tessella list presets)");
   command->add_option("--steps", flags->experiment.steps, "how many steps to simulate");

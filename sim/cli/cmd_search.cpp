@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "sim/base/atomic_file.h"
+#include "sim/base/error.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/exit_code.h"
 #include "sim/cli/experiment.h"
@@ -28,6 +29,9 @@ int search(const SearchFlags& flags) {
   const Progress clock("searching");
   auto progress = std::make_shared<Progress>("simulated configurations");
   const Scenario scenario = load_experiment(flags.experiment);
+  if (scenario.imported)
+    throw InputError("schedule.file",
+                     "an order from a file fits one grid; search generates the orders of all it tries");
   SearchOptions options = flags.options;
   options.stop = &interrupt_flag();
   options.progress = [progress](std::int64_t done, std::int64_t total) { progress->update(done, total); };

@@ -217,7 +217,8 @@ void add_merge(CLI::App& app, int& code) {
   CLI::App* command = app.add_subcommand("merge", "Put results databases together; repeating it changes nothing");
   command->add_option("out", *out, "database to add to; made when it does not exist")->required()->type_name("OUT.db");
   command->add_option("in", *in, "databases to add")->required()->type_name("IN.db");
-  command->footer("Exit code 1: two databases have different answers for the same inputs.");
+  command->footer("Exit code 1: two databases have different answers for the same inputs.\n"
+                  "Example:\n  tessella merge plans.db sweep.*-of-32.db");
   command->callback([out, in, &code] { code = guarded([&] { return merge(*out, *in); }); });
 }
 

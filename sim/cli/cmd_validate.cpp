@@ -16,11 +16,13 @@
 #include "sim/cli/exit_code.h"
 #include "sim/cli/progress.h"
 #include "sim/config/catalog.h"
+#include "sim/config/dump.h"
 #include "sim/config/load.h"
 #include "sim/config/validation_csv.h"
 #include "sim/engine/parallel.h"
 #include "sim/planner/validate/calibrate.h"
 #include "sim/planner/validate/measured_cluster.h"
+#include "sim/planner/validate/training_profile.h"
 #include "sim/planner/validate/validate.h"
 #include "sim/report/validation.h"
 
@@ -33,13 +35,15 @@ struct ValidateFlags {
   std::string json;
   std::string csv;
   std::string calibrate;
+  std::string profile; // file to write
+  std::string left_out;
   double max_error = 0.0;
   unsigned threads = std::max(1U, std::thread::hardware_concurrency());
 };
 
 namespace fs = std::filesystem;
 
-// The newest profile of each GPU that the rows use, by name.
+// The newest profile of each GPU that the rows use, by name; one that such rows taught is not judged on them.
 std::map<std::string, Profile> load_profiles(const std::vector<MeasuredRun>& runs, const fs::path& dir,
                                              const SearchPath& path) {
   const std::vector<std::string> names = available(Catalog::profile, path);
@@ -47,9 +51,11 @@ std::map<std::string, Profile> load_profiles(const std::vector<MeasuredRun>& run
   for (const MeasuredRun& run : runs) {
     const auto gpu = profile_gpu(run.gpu);
     if (!gpu || profiles.count(*gpu) != 0) continue;
-    const auto last = std::find_if(names.rbegin(), names.rend(),
-                                   [&](const std::string& n) { return n.substr(0, n.find('/')) == *gpu; });
-    if (last != names.rend()) profiles.emplace(*gpu, load_profile(resolve(Catalog::profile, *last, dir, path, {})));
+    for (auto name = names.rbegin(); name != names.rend() && profiles.count(*gpu) == 0; ++name) {
+      if (name->substr(0, name->find('/')) != *gpu) continue;
+      Profile profile = load_profile(resolve(Catalog::profile, *name, dir, path, {}));
+      if (!knows_training_runs(profile)) profiles.emplace(*gpu, std::move(profile));
+    }
   }
   return profiles;
 }
@@ -151,6 +157,31 @@ int run_calibration(const ValidateFlags& flags) {
   return kExitOk;
 }
 
+// GPU/NAME of .../GPU/NAME/profile.yaml: what the file will be found by.
+void write_training_profile(const ValidateFlags& flags, const ValidationInput& input, const ValidationReport& report) {
+  const fs::path folder = fs::absolute(fs::path(flags.profile)).lexically_normal().parent_path();
+  const std::string gpu = folder.parent_path().filename().string();
+  const auto kernels = input.profiles.find(gpu);
+  if (fs::path(flags.profile).filename() != "profile.yaml" || kernels == input.profiles.end()) {
+    std::string known;
+    for (const auto& [name, profile] : input.profiles) known += (known.empty() ? "" : ", ") + name;
+    throw InputError(
+        "--write-profile",
+        fmt::format("expected .../GPU/NAME/profile.yaml with one of the GPUs {}, found '{}'", known, flags.profile));
+  }
+  TrainingProfileSpec spec;
+  spec.name = gpu + "/" + folder.filename().string();
+  spec.runs = fs::path(flags.file).lexically_normal().generic_string();
+  if (!flags.left_out.empty()) spec.left_out = flags.left_out;
+  const std::string text = to_yaml(training_profile(kernels->second, report, spec));
+  fs::create_directories(folder);
+  write_file(flags.profile,
+             fmt::format("# {} with what measured training runs taught; written by\n#   tessella validate {} "
+                         "--write-profile FILE{}\n",
+                         kernels->second.name, spec.runs, spec.left_out ? " --leave-out " + *spec.left_out : "") +
+                 text);
+}
+
 int run(const ValidateFlags& flags) {
   if (!flags.calibrate.empty()) return run_calibration(flags);
   const Progress clock("validating");
@@ -164,6 +195,7 @@ int run(const ValidateFlags& flags) {
   ValidationReport report = validate(input, on_threads(flags.threads));
   report.wall_s = clock.seconds();
   if (!flags.csv.empty()) write_file(flags.csv, validation_csv(report));
+  if (!flags.profile.empty()) write_training_profile(flags, input, report);
   if (flags.json == "-")
     fmt::print("{}", validation_json(report));
   else if (!flags.json.empty())
@@ -191,13 +223,22 @@ void add_validate(CLI::App& app, int& code) {
   command->add_option("--csv", flags->csv, "one line per row")->type_name("FILE");
   command->add_option("--calibrate", flags->calibrate, "fit the factors to these runs, then predict those of FILE")
       ->type_name("SHORT.csv");
+  CLI::Option* profile =
+      command
+          ->add_option("--write-profile", flags->profile, "the profile of a GPU with the fitted factors and accuracy")
+          ->type_name("GPU/NAME/profile.yaml");
+  command->add_option("--leave-out", flags->left_out, "with factors and accuracy that this group did not teach")
+      ->needs(profile)
+      ->type_name("GROUP");
   command->add_option("--max-error", flags->max_error, "exit 1 when the median absolute error is above, e.g. 0.1")
       ->check(CLI::PositiveNumber);
   command->add_option("--threads", flags->threads, "threads; results do not depend on it")
       ->check(CLI::Range(1U, 1024U))
       ->capture_default_str();
   command->footer("Examples:\n  tessella validate experiments/validation/runs.csv --csv errors.csv\n"
-                  "  tessella validate long.csv --calibrate short.csv");
+                  "  tessella validate long.csv --calibrate short.csv\n"
+                  "  tessella validate experiments/validation/runs.csv --write-profile "
+                  "calib/profiles/h100_sxm/2026-11-30-training/profile.yaml");
   command->callback([flags, &code] { code = guarded([&] { return run(*flags); }); });
 }
 

@@ -24,5 +24,10 @@ void add_regress(CLI::App& app, int& code);
 void add_import(CLI::App& app, int& code);
 void add_pair(CLI::App& app, int& code);
 void add_pairs(CLI::App& app, int& code);
+void add_schedule(CLI::App& app, int& code);
+void add_import_schedule(CLI::App& import, int& code); // under `import`
+void add_experts(CLI::App& app, int& code);
+void add_piper(CLI::App& app, int& code);
+void add_completion(CLI::App& app, int& code); // last: it knows those that were added before
 
 } // namespace tessella

@@ -23,13 +23,16 @@ struct ExperimentFlags {
   std::vector<std::string> overrides;
   std::optional<std::uint64_t> seed;
   std::optional<std::int64_t> steps;
-  std::string schedule; // swaps schedule.name
-  std::string plan;     // a plan.yaml whose partition replaces the experiment's
+  std::string schedule; // swaps schedule.name, or takes the order of a torch CSV
+  std::string overlap;  // who orders the pairs: a scheduler's name, or a file of orders
+  std::string plan;     // a plan.yaml whose partition and pair orders replace the experiment's
   std::string policy;   // swaps bubble_filler.policy
   std::string preset;   // what another system would do (sim/planner/presets.h)
 };
 
 void add_experiment_flags(CLI::App& command, ExperimentFlags& flags);
+// --schedule and --overlap, for commands that run a schedule.
+void add_order_flags(CLI::App& command, ExperimentFlags& flags);
 
 // What every loader of experiments must know: names and rules of the schedule table.
 LoadOptions experiment_rules();

@@ -32,6 +32,10 @@ int main(int argc, char** argv) {
   add_validate(app, code);
   add_pair(app, code);
   add_pairs(app, code);
+  add_schedule(app, code);
+  add_experts(app, code);
+  add_piper(app, code);
+  add_completion(app, code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -24,6 +24,8 @@ struct Experiment {
   Reference model;
   Reference topology;
   Reference profile;
+  std::optional<Reference> schedule_file; // relative to the experiment
+  std::optional<Reference> orders;        // schedule.overlap.orders, likewise
   std::optional<std::int64_t> world_size; // default: all GPUs of the cluster
   std::optional<std::int64_t> vpp;        // default: from the layout, else 1
   std::optional<std::int64_t> etp;        // default: tp

@@ -1,4 +1,5 @@
 #include "sim/config/import_hf.h"
+#include "sim/config/file_role.h"
 
 #include <fmt/format.h>
 
@@ -222,6 +223,7 @@ class Importer {
 } // namespace
 
 ImportedModel import_hf(const std::string& file_name, const std::string& text, const std::string& name) {
+  require_role(file_name, text, FileRole::hf_config);
   ImportedModel out = Importer(file_name, text).import(name);
   // Aliases are looked at once per layer kind: the same warning may come twice.
   std::vector<std::string> once;

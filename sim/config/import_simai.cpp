@@ -1,4 +1,5 @@
 #include "sim/config/import_simai.h"
+#include "sim/config/file_role.h"
 
 #include <fmt/format.h>
 
@@ -8,6 +9,8 @@
 #include <string_view>
 
 #include "sim/base/error.h"
+#include "sim/config/experiment.h"
+#include "sim/config/flow_map.h"
 
 namespace tessella {
 namespace {
@@ -102,6 +105,7 @@ void read_layer(const std::string& file, const Line& line, SimaiWorkload& w) {
 } // namespace
 
 SimaiWorkload parse_simai(const std::string& file, const std::string& text) {
+  require_role(file, text, FileRole::simai);
   const std::vector<Line> lines = split(text);
   if (lines.empty())
     throw InputError(SourceSpan{file, 0, 0, 0, {}}, "the file is empty; a SimAI workload has a header");
@@ -113,6 +117,31 @@ SimaiWorkload parse_simai(const std::string& file, const std::string& text) {
   for (std::size_t i = 1; i < lines.size(); ++i)
     if (lines[i].words.size() > 1) read_layer(file, lines[i], w); // a line of one number counts the layers
   return w;
+}
+
+CommLedger ledger_of(const SimaiWorkload& workload) {
+  CommLedger ledger;
+  for (const SimaiCollective& c : workload.collectives) add(ledger, c.type, c.phase, "", c.size);
+  return ledger;
+}
+
+std::string experiment_of(const SimaiWorkload& workload, const SimaiJob& job) {
+  const Parallelism& p = workload.parallelism;
+  FlowMap sizes;
+  sizes.count("world_size", p.world_size).count("tensor_model_parallel_size", p.tp);
+  sizes.count("pipeline_model_parallel_size", p.pp).count("num_virtual_stages_per_pipeline_rank", p.vpp);
+  sizes.count("expert_model_parallel_size", p.ep).count("expert_tensor_parallel_size", 1);
+  FlowMap batch;
+  batch.count("micro_batch_size", job.micro_batch_size);
+  batch.count("global_batch_size", workload.micro_batches * job.micro_batch_size * p.dp());
+  batch.count("seq_length", job.seq_length);
+  const std::string y = fmt::format(
+      "# Imported from a SimAI workload.\nexperiment: {}\nmodel: {}\ncluster: {{topology: {}, profile: {}}}\n"
+      "parallelism: {}\nbatch: {}\nschedule: {{name: {}}}\nrouting: {{kind: balanced}}\n",
+      job.name, quote_yaml(job.model), quote_yaml(job.topology), quote_yaml(job.profile), sizes.text(), batch.text(),
+      p.vpp > 1 ? "interleaved_1f1b" : "1f1b");
+  read_experiment("imported experiment", y); // what is written reads back
+  return y;
 }
 
 } // namespace tessella

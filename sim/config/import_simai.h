@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sim/base/units.h"
+#include "sim/domain/comm_ledger.h"
 #include "sim/domain/parallelism.h"
 
 namespace tessella {
@@ -34,5 +35,20 @@ struct SimaiWorkload {
 
 // `pp_comm` may or may not have a colon. Errors: InputError with the position. O(length).
 SimaiWorkload parse_simai(const std::string& file_name, const std::string& text);
+
+// Of one rank, for one pass over the lines of the file.
+CommLedger ledger_of(const SimaiWorkload& workload);
+
+// The job that the workload was written for, as an experiment. The file does not name the model, the micro-batch or the
+// sequence length, so the caller does; gbs = ga * mbs * dp. Routing is balanced, as in the workload.
+struct SimaiJob {
+  std::string name;
+  std::string model;
+  std::string topology;
+  std::string profile;
+  std::int64_t micro_batch_size = 1;
+  std::int64_t seq_length = 0;
+};
+std::string experiment_of(const SimaiWorkload& workload, const SimaiJob& job);
 
 } // namespace tessella

@@ -40,12 +40,17 @@ Profile load_profile_text(const std::string& file_name, const std::string& text,
 RoutingTrace load_trace_text(const std::string& file_name, const std::string& text);
 
 struct LoadOptions {
-  std::vector<std::string> overrides;        // "a.b=v", as after --set
-  std::optional<std::uint64_t> seed;         // --seed; wins over the file
-  std::optional<std::int64_t> steps;         // --steps; wins over the file
-  std::optional<std::filesystem::path> home; // instead of the environment's TESSELLA_HOME
-  std::vector<std::string> schedules;        // names schedule.name may have; empty: any
-  std::vector<std::string> fill_policies;    // names bubble_filler.policy may have; empty: any
+  std::vector<std::string> overrides;                 // "a.b=v", as after --set
+  std::optional<std::uint64_t> seed;                  // --seed; wins over the file
+  std::optional<std::int64_t> steps;                  // --steps; wins over the file
+  std::optional<std::filesystem::path> home;          // instead of the environment's TESSELLA_HOME
+  std::vector<std::string> schedules;                 // names schedule.name may have; empty: any
+  std::vector<std::string> overlap_schedulers;        // names schedule.overlap.scheduler may have; empty: any
+  std::optional<std::filesystem::path> schedule_file; // --schedule FILE; wins over the file's schedule
+  // Reads schedule.file, an order written by others, and appends what a user should know. Unset: there are none.
+  std::function<Schedule(const std::string& file_name, const std::string& text, std::vector<std::string>& notes)>
+      import_schedule;
+  std::vector<std::string> fill_policies; // names bubble_filler.policy may have; empty: any
   // Rules of layers this one does not know (the schedule table), judged on a scenario that is legal so far.
   std::function<std::vector<Violation>(const Scenario&)> more_rules;
 };

@@ -1,4 +1,5 @@
 #include "sim/config/load_baseline.h"
+#include "sim/config/file_role.h"
 
 #include <fmt/format.h>
 
@@ -120,6 +121,7 @@ std::string numbers_block(const NamedNumbers& numbers) {
 } // namespace
 
 Baseline load_baseline_text(const std::string& file_name, const std::string& text) {
+  require_role(file_name, text, FileRole::baseline);
   auto baseline = read_text_document(file_name, text, read_baseline);
   for (BaselineEntry& entry : baseline.entries)
     entry.experiment = (std::filesystem::path(file_name).parent_path() / entry.experiment).lexically_normal().string();
@@ -143,6 +145,7 @@ std::optional<Snapshot> load_expected(const std::filesystem::path& folder, const
 }
 
 Snapshot load_expected_text(const std::string& file_name, const std::string& text) {
+  require_role(file_name, text, FileRole::expected);
   return read_text_document(file_name, text, read_expected);
 }
 

@@ -3,7 +3,8 @@
 //   baseline: name
 //   experiments:
 //     - {name: qwen3, experiment: ../experiments/01_x/experiment.yaml, set: {batch.gbs: 256}}
-//     - {name: planned, experiment: ../x.yaml, plan: true}    # partition and pairs as the planner would choose them now
+//     - {name: planned, experiment: ../x.yaml, plan: true}    # partition and pairs as the planner would choose them
+//     now
 //   tolerances:
 //     - {of: imbalance.costs, relative: 0.1 %, reason: "kernel fits are deterministic"}
 //     - {of: totals.mfu, absolute: 0.001, reason: "..."}

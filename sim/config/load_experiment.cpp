@@ -7,6 +7,7 @@
 #include "sim/config/document.h"
 #include "sim/config/experiment.h"
 #include "sim/config/experiment_keys.h"
+#include "sim/config/file_role.h"
 #include "sim/config/input_limits.h"
 #include "sim/config/override.h"
 
@@ -164,6 +165,25 @@ class SectionReader {
                Count("microbatch_group_size_per_vp_stage"));
     m.optional("overlap_moe_expert_parallel_comm", s_.schedule.overlap_moe_expert_parallel_comm, read_bool);
     m.optional("delay_wgrad_compute", s_.schedule.delay_wgrad_compute, read_bool);
+    read_overlap(m);
+    m.optional("file", e_.schedule_file, [](const Node& node) { return std::optional(read_reference(node)); });
+    if (e_.schedule_file && !options_.schedule_file)
+      for (const char* key : {"name", "microbatch_group_size_per_vp_stage", "overlap_moe_expert_parallel_comm"})
+        m.refuse(key, "schedule.file has the whole order");
+  }
+
+  void read_overlap(MapReader& schedule) {
+    bool present = false;
+    schedule.optional("overlap", present, [&](const Node& node) {
+      MapReader m(node, problems_, "overlap");
+      m.optional("scheduler", s_.overlap.scheduler, [&](const Node& word) {
+        if (options_.overlap_schedulers.empty()) return read_name(word);
+        return options_.overlap_schedulers[read_word(word, "overlap scheduler", options_.overlap_schedulers)];
+      });
+      m.optional("orders", e_.orders, [](const Node& file) { return std::optional(read_reference(file)); });
+      m.done();
+      return true;
+    });
   }
 
   void read_bubble_filler(MapReader& m) {
@@ -227,6 +247,7 @@ class SectionReader {
 } // namespace
 
 Experiment read_experiment(const std::string& file_name, const std::string& text, const LoadOptions& options) {
+  require_role(file_name, text, FileRole::experiment);
   Experiment e;
   e.root = parse_document(std::make_shared<const Source>(Source::file(file_name, text)));
   apply_overrides(e.root, options.overrides);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "sim/config/document.h"
+#include "sim/config/file_role.h"
 #include "sim/config/input_limits.h"
 #include "sim/config/load.h"
 
@@ -246,6 +247,7 @@ Model load_model(const std::filesystem::path& file) {
 }
 
 Model load_model_text(const std::string& file_name, const std::string& text, Overrides overrides) {
+  require_role(file_name, text, FileRole::model);
   return read_document<Model>(file_name, text, read_model, "model", overrides);
 }
 

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "sim/config/document.h"
+#include "sim/config/file_role.h"
 #include "sim/config/input_limits.h"
 #include "sim/config/load.h"
 #include "sim/config/quantity.h"
@@ -131,6 +132,7 @@ Profile load_profile(const std::filesystem::path& file) {
 }
 
 Profile load_profile_text(const std::string& file_name, const std::string& text, Overrides overrides) {
+  require_role(file_name, text, FileRole::profile);
   return read_document<Profile>(file_name, text, read_profile, "profile", overrides);
 }
 

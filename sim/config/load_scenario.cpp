@@ -6,6 +6,7 @@
 #include "sim/base/sha256.h"
 #include "sim/config/experiment.h"
 #include "sim/config/input_limits.h"
+#include "sim/config/order_yaml.h"
 #include "sim/domain/legality.h"
 #include "sim/domain/workload_shape.h"
 
@@ -51,6 +52,33 @@ void load_trace(Experiment& e, const fs::path& directory, Inputs& inputs) {
     inputs.emplace_back(routing.trace_file, sha256_hex(text));
   } catch (const InputError& error) {
     throw loaded_from(error, "trace", position_of(e, "routing.trace_file"));
+  }
+}
+
+// The order of schedule.file or --schedule FILE, in place of a generated one.
+void load_schedule(Experiment& e, const fs::path& directory, const LoadOptions& options, Inputs& inputs) {
+  if (!e.schedule_file && !options.schedule_file) return;
+  const fs::path file = options.schedule_file ? *options.schedule_file : directory / e.schedule_file->text;
+  const SourceSpan where = position_of(e, "schedule.file");
+  if (!options.import_schedule) throw InputError(where, "schedules from files are not read here");
+  ScheduleSpec& spec = e.draft.schedule;
+  spec = {file.filename().string(), {}, false, spec.delay_wgrad_compute, display_path(file)};
+  try {
+    e.draft.imported = options.import_schedule(*spec.file, read_recorded(file, inputs), e.draft.warnings);
+  } catch (const InputError& error) {
+    if (options.schedule_file) throw;
+    throw loaded_from(error, "schedule", where);
+  }
+}
+
+void load_orders(Experiment& e, const fs::path& directory, Inputs& inputs) {
+  if (!e.orders) return;
+  const fs::path file = directory / e.orders->text;
+  e.draft.overlap.source = display_path(file);
+  try {
+    e.draft.overlap.orders = load_pair_orders_text(e.draft.overlap.source, read_recorded(file, inputs));
+  } catch (const InputError& error) {
+    throw loaded_from(error, "orders", e.orders->where);
   }
 }
 
@@ -112,7 +140,7 @@ Scenario assemble(const Experiment& e, Model model, Cluster cluster, Profile pro
   if (!verdict.legal()) throw illegal(e, verdict.violations, verdict.warnings);
   s.parallelism.vpp = verdict.vpp;
   s.partition = std::move(verdict.partition);
-  s.warnings = std::move(verdict.warnings);
+  s.warnings.insert(s.warnings.end(), verdict.warnings.begin(), verdict.warnings.end());
   check_routing_fits(e, s);
   if (s.model.assumed)
     s.warnings.push_back(fmt::format("the dimensions of model '{}' are assumed: {}", s.model.name, s.model.source));
@@ -132,6 +160,8 @@ Scenario load_scenario(const fs::path& file, const LoadOptions& options) {
   Profile profile = load_reference(e.profile, Catalog::profile, "profile", directory, path, inputs, options.overrides,
                                    load_profile_text);
   load_trace(e, directory, inputs);
+  load_schedule(e, directory, options, inputs);
+  load_orders(e, directory, inputs);
   Scenario s = assemble(e, std::move(model), std::move(cluster), std::move(profile));
   if (options.more_rules)
     if (const auto violations = options.more_rules(s); !violations.empty()) throw illegal(e, violations, s.warnings);

@@ -1,4 +1,5 @@
 #include "sim/config/load_sweep.h"
+#include "sim/config/file_role.h"
 
 #include <fmt/format.h>
 
@@ -175,6 +176,7 @@ SweepSpec read_sweep(const Node& root, Problems& problems) {
 } // namespace
 
 SweepSpec load_sweep_text(const std::string& file_name, const std::string& text) {
+  require_role(file_name, text, FileRole::sweep);
   const Node root = parse_document(std::make_shared<const Source>(Source::file(file_name, text)));
   Problems problems;
   SweepSpec spec = read_sweep(root, problems);

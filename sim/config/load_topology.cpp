@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "sim/config/document.h"
+#include "sim/config/file_role.h"
 #include "sim/config/input_limits.h"
 #include "sim/config/load.h"
 #include "sim/config/words.h"
@@ -124,6 +125,7 @@ Cluster load_topology(const std::filesystem::path& file) {
 }
 
 Cluster load_topology_text(const std::string& file_name, const std::string& text, Overrides overrides) {
+  require_role(file_name, text, FileRole::topology);
   return read_document<Cluster>(file_name, text, read_topology, "topology", overrides);
 }
 

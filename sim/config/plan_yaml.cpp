@@ -1,4 +1,5 @@
 #include "sim/config/plan_yaml.h"
+#include "sim/config/file_role.h"
 
 #include <fmt/format.h>
 
@@ -6,6 +7,7 @@
 
 #include "sim/config/document.h"
 #include "sim/config/flow_map.h"
+#include "sim/config/order_yaml.h"
 #include "sim/config/quantity.h"
 #include "sim/config/reader.h"
 #include "sim/domain/layout.h"
@@ -28,7 +30,8 @@ std::string to_flow(const PlanRow& row) {
 
 std::string to_flow(const ScheduleSpec& s) {
   FlowMap map;
-  map.raw("name", s.name);
+  map.quote("name", s.name);
+  if (s.file) map.quote("file", *s.file);
   if (s.microbatch_group_size) map.count("microbatch_group_size_per_vp_stage", *s.microbatch_group_size);
   return map.flag_unless("overlap_moe_expert_parallel_comm", s.overlap_moe_expert_parallel_comm, false)
       .flag_unless("delay_wgrad_compute", s.delay_wgrad_compute, false)
@@ -41,6 +44,15 @@ std::string list(const char* key, const std::vector<T>& items, Text text) {
   std::string out = fmt::format("{}:\n", key);
   for (const T& item : items) out += fmt::format("  - {}\n", text(item));
   return out;
+}
+
+std::string pairs_text(const PlanPairs& pairs) {
+  if (pairs == PlanPairs{}) return "";
+  std::string text = fmt::format("overlap: {}\npairs:{}\n",
+                                 FlowMap().raw("scheduler", pairs.scheduler).quote("costs", pairs.costs).text(),
+                                 pairs.orders.empty() ? " []" : "");
+  for (const PairOrder& order : pairs.orders) text += to_yaml(order, "  - ", "    ");
+  return text;
 }
 
 std::int64_t read_whole(const Node& node) {
@@ -76,13 +88,24 @@ struct PlanReader {
   ScheduleSpec schedule(const Node& node) const {
     ScheduleSpec s;
     MapReader map(node, problems, "the schedule");
-    map.required("name", s.name, read_name);
+    map.required("name", s.name, read_text);
+    map.optional("file", s.file, [](const Node& n) { return std::optional(read_text(n)); });
     map.optional("microbatch_group_size_per_vp_stage", s.microbatch_group_size,
                  [](const Node& n) { return std::optional(read_whole(n)); });
     map.optional("overlap_moe_expert_parallel_comm", s.overlap_moe_expert_parallel_comm, read_bool);
     map.optional("delay_wgrad_compute", s.delay_wgrad_compute, read_bool);
     map.done();
     return s;
+  }
+
+  // Without the orders, which stand in a list of their own.
+  PlanPairs overlap(const Node& node) const {
+    PlanPairs pairs;
+    MapReader map(node, problems, "overlap");
+    map.required("scheduler", pairs.scheduler, read_name);
+    map.required("costs", pairs.costs, read_text);
+    map.done();
+    return pairs;
   }
 
   PlanCertificate certificate(const Node& node) const {
@@ -129,6 +152,10 @@ PlanFile read_plan(const Node& root, Problems& problems) {
   MapReader map(root, problems, "the plan");
   map.required("plan", p.experiment, read_text);
   map.required("schedule", p.schedule, [&](const Node& n) { return reader.schedule(n); });
+  map.optional("overlap", p.pairs, [&](const Node& n) { return reader.overlap(n); });
+  map.optional("pairs", p.pairs.orders, [&](const Node& n) {
+    return read_list<PairOrder>(n, problems, [&](const Node& item) { return read_pair_order(item, problems); });
+  });
   map.required("best", p.best, [&](const Node& n) { return reader.row(n); });
   map.required("certificate", p.certificate, [&](const Node& n) { return reader.certificate(n); });
   const auto lines = [&](const char* key, auto& out, const auto& item) {
@@ -159,6 +186,7 @@ std::string to_yaml(const PlanFile& p) {
   const auto row = [](const PlanRow& r) { return to_flow(r); };
   std::string text = fmt::format("plan: {}\n", quote_yaml(p.experiment));
   text += fmt::format("schedule: {}\n", to_flow(p.schedule));
+  text += pairs_text(p.pairs);
   text += fmt::format("best: {}\n", to_flow(p.best));
   text +=
       fmt::format("certificate: {}\n", FlowMap()
@@ -189,6 +217,7 @@ std::string to_yaml(const PlanFile& p) {
 }
 
 PlanFile load_plan_text(const std::string& file_name, const std::string& text) {
+  require_role(file_name, text, FileRole::plan);
   return read_document<PlanFile>(file_name, text, read_plan);
 }
 

@@ -1,4 +1,5 @@
 #include "sim/config/read_result.h"
+#include "sim/config/file_role.h"
 
 #include <fmt/format.h>
 
@@ -69,6 +70,7 @@ void flatten_settings(const Node& node, const std::string& name, NamedTexts& out
 } // namespace
 
 FlatResult read_result_text(const std::string& name, const std::string& text) {
+  require_role(name, text, FileRole::result);
   const Json root = Json::parse(text, nullptr, false);
   if (root.is_discarded())
     throw InputError(name, "is not JSON; expected a result of tessella run --json, or an experiment.yaml");

@@ -15,7 +15,7 @@ namespace {
 // Overrides that can change which files are read.
 bool may_change_files(const std::string& override_text) {
   return override_text.starts_with("model=") || override_text.starts_with("cluster") ||
-         override_text.starts_with("routing");
+         override_text.starts_with("routing") || override_text.starts_with("schedule");
 }
 
 // Overrides that reach into a file (--set model.vocab_size=...): such a file is another one for every scenario.
@@ -62,7 +62,7 @@ Scenario ScenarioCache::load(const std::vector<std::string>& overrides) const {
   if (std::any_of(options.overrides.begin(), options.overrides.end(), reaches_into_file))
     return load_scenario(file_, options);
   const Experiment e = read_experiment(display_path(file_), text_, options);
-  if (e.draft.routing.kind == RoutingKind::trace) return load_scenario(file_, options);
+  if (e.draft.routing.kind == RoutingKind::trace || e.schedule_file || e.orders) return load_scenario(file_, options);
   const auto model = get(models_, e.model, Catalog::model, load_model);
   const auto cluster = get(topologies_, e.topology, Catalog::topology, load_topology);
   const auto profile = get(profiles_, e.profile, Catalog::profile, load_profile);
@@ -82,6 +82,8 @@ std::string ScenarioCache::digest_of_references(const std::vector<std::string>& 
     out += get(profiles_, e.profile, Catalog::profile, load_profile)->sha256;
     if (e.draft.routing.kind == RoutingKind::trace)
       out += sha256_of_stream(file_.parent_path() / e.draft.routing.trace_file);
+    for (const std::optional<Reference>* file : {&e.schedule_file, &e.orders})
+      if (*file) out += sha256_of_stream(file_.parent_path() / (*file)->text);
   } catch (const InputError&) { // the scenario is wrong; its overrides alone tell it apart
   }
   return out;

@@ -1,6 +1,6 @@
 // Many scenarios from one experiment: only overrides change, so each file is read, parsed and hashed once. Safe to use
 // from several threads; files that change while it lives are not read again. Scenarios that change a file's content by
-// an override, or route by a trace, are loaded afresh.
+// an override, route by a trace, or take a schedule or orders from a file are loaded afresh.
 #pragma once
 
 #include <filesystem>

@@ -111,7 +111,7 @@ void schedule_rules(Judge& judge) {
     interleaving_rule(judge, *m);
   if (in.schedule.overlap_moe_expert_parallel_comm)
     overlap_rule(judge);
-  else if (in.schedule.delay_wgrad_compute)
+  else if (in.schedule.delay_wgrad_compute && !in.schedule.file)
     judge.violate("schedule.delay_wgrad_compute",
                   "delay_wgrad_compute needs overlap_moe_expert_parallel_comm, which is off",
                   "delay_wgrad_compute: false");

@@ -51,6 +51,7 @@ const std::vector<FormSpec>& form_table() {
         {"sms", D::plain, false}}},
       {"constant", "seconds", {{"seconds", D::seconds}}},
       {"factor", "a plain number", {{"factor", D::plain}}},
+      {"spread", "5 % and 95 % quantiles of measured over predicted", {{"low", D::plain}, {"high", D::plain}}},
       {"uniform_stage",
        "seconds of a pipeline rank's whole share per micro-batch",
        {{"forward", D::seconds},

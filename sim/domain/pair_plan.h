@@ -50,19 +50,35 @@ struct PairPlan {
   bool operator==(const PairPlan&) const = default;
 };
 
+// The order of all pairs of two such chunks. A chunk is named by what it holds ("embedding+3*moe", see
+// sim/planner/overlap/pair_chunks.h); without names the order is for every pair that has its tasks.
+struct PairOrder {
+  std::string first;
+  std::string second;
+  PairPlan plan;
+  Duration post_overlap; // what it cost when it was made; 0 when nobody said
+  bool operator==(const PairOrder&) const = default;
+};
+
+// How the pairs of a scenario share their GPUs.
+struct OverlapSpec {
+  std::string scheduler = "megatron"; // whoever orders the pairs for which no order is given (tessella list overlap)
+  std::vector<PairOrder> orders;
+  std::string source; // the file the orders come from
+  bool operator==(const OverlapSpec&) const = default;
+};
+
 // The orders of the pairs of a step, by (stage of the forward, stage of the backward).
 using PairPlans = std::map<std::pair<std::int32_t, std::int32_t>, PairPlan>;
 
-// The text form is a small piece of YAML, three keys with lists of plain words:
+// The text form is a small piece of YAML, three keys with lists of plain words (sim/config/order_yaml.h reads it):
 //
 //   passes: [F, B]
 //   compute: [F_ATTN.0, B_MLP.0, B_WGRAD_MLP.0, F_MLP.0]
 //   ep: [B_COMB.0, F_DISP.0, B_DISP.0, F_COMB.0]
-std::string to_text(const PairPlan& plan);
-
-// The inverse; lists may also be written with dashes, and comments are skipped. Throws InputError at the first word
-// that is no task or no key. Whether the tasks exist in a given pair is another question (sim/exec/pair_order.h).
-PairPlan parse_pair_plan(std::string_view text, const std::string& file);
+//
+// Every line begins with `indent`.
+std::string to_text(const PairPlan& plan, const std::string& indent = "");
 
 // When a task runs in a pair.
 struct TaskSpan {

@@ -50,6 +50,7 @@ std::optional<std::string> adopt_plan(const PlanFile& plan, const std::string& r
   if (const auto file = stale_input(plan, scenario))
     return fmt::format("the plan is stale: {} has changed since; renew it: {}", *file, renew);
   scenario.partition = p;
+  scenario.overlap = {plan.pairs.scheduler, plan.pairs.orders, {}};
   return std::nullopt;
 }
 

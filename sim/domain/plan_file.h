@@ -64,11 +64,20 @@ struct PlanWhatIf {
   bool operator==(const PlanWhatIf&) const = default;
 };
 
+// How each distinct pair of the plan shares its GPU.
+struct PlanPairs {
+  std::string scheduler = "megatron";
+  std::string costs; // SHA-256 of the costs that the orders were made for
+  std::vector<PairOrder> orders;
+  bool operator==(const PlanPairs&) const = default;
+};
+
 struct PlanFile {
   std::string experiment;
   PlanRow best;
   std::vector<PlanRow> baselines;
   ScheduleSpec schedule;
+  PlanPairs pairs; // empty when the schedule has none
   PlanCertificate certificate;
   PlanSearch search;
   std::vector<std::string> limits; // what holds the plan back, one sentence each
@@ -79,7 +88,8 @@ struct PlanFile {
 
 // Makes the scenario run the plan. What keeps it from that comes back in words, and the scenario stays as it is:
 // another schedule, other numbers of stages or layers, or an input that has changed since the plan was made (its file
-// is named). `renew` is the command that makes the plan anew, for the message.
+// is named). `renew` is the command that makes the plan anew, for the message. Whether the orders of its pairs are
+// still those of the scenario's costs is another question (sim/planner/overlap/pair_orders.h).
 std::optional<std::string> adopt_plan(const PlanFile& plan, const std::string& renew, Scenario& scenario);
 
 } // namespace tessella

@@ -11,6 +11,7 @@
 #include "sim/domain/bubble_filler.h"
 #include "sim/domain/cluster.h"
 #include "sim/domain/model.h"
+#include "sim/domain/pair_plan.h"
 #include "sim/domain/parallelism.h"
 #include "sim/domain/plan.h"
 #include "sim/domain/profile.h"
@@ -73,6 +74,8 @@ struct Scenario {
   Recompute recompute;
   Dispatcher dispatcher = Dispatcher::alltoall;
   ScheduleSpec schedule;
+  std::optional<Schedule> imported; // the order of schedule.file
+  OverlapSpec overlap;
   Optimizer optimizer;
   RoutingSpec routing;
   Jitter jitter;

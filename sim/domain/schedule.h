@@ -54,6 +54,7 @@ struct ScheduleSpec {
   std::optional<std::int64_t> microbatch_group_size; // interleaved: N, default PP
   bool overlap_moe_expert_parallel_comm = false;     // Megatron's combined 1F1B
   bool delay_wgrad_compute = false;
+  std::optional<std::string> file; // an order from a file instead of a generated one; then `name` is only shown
   bool operator==(const ScheduleSpec&) const = default;
 };
 

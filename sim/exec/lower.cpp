@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <tuple>
 
 #include "sim/base/check.h"
 #include "sim/cost/activation.h"
@@ -61,21 +62,32 @@ std::array<Template, 4> stage_templates(const std::vector<PieceOps>& pieces) {
   return t;
 }
 
+std::vector<PieceOps> without_wgrad(std::vector<PieceOps> pieces) {
+  for (PieceOps& piece : pieces) piece.wgrad.clear();
+  return pieces;
+}
+
+// Plans are for forwards beside full backwards; beside an input gradient, which only imported schedules pair, the order
+// is Megatron's.
 void add_pairs(Program& program, const std::vector<std::vector<PieceOps>>& stages, bool delay_wgrad,
                const PairPlans& plans) {
-  std::set<std::pair<std::int32_t, std::int32_t>> pairs; // (F stage, B stage)
+  std::set<std::tuple<std::int32_t, std::int32_t, ActionKind>> pairs; // (F stage, B or I stage, which)
   for (const auto& slots : program.schedule.ranks)
     for (const Slot& slot : slots)
-      if (slot.second) pairs.insert({slot.first.stage.value, slot.second->stage.value});
-  for (const auto& [f, b] : pairs) {
-    const auto at = [&](std::int32_t stage, ActionKind kind) {
-      return program.stage_templates[static_cast<std::size_t>(stage)][static_cast<std::size_t>(kind)];
-    };
-    program.pair_templates[{at(f, ActionKind::F), at(b, ActionKind::B)}] =
-        static_cast<std::int32_t>(program.templates.size());
-    const PairTasks pair = pair_tasks(stages[static_cast<std::size_t>(f)], stages[static_cast<std::size_t>(b)],
-                                      {ActionKind::F, ActionKind::B}, delay_wgrad);
-    const auto planned = plans.find({f, b});
+      if (slot.second) pairs.insert({slot.first.stage.value, slot.second->stage.value, slot.second->kind});
+  const auto at = [&](std::int32_t stage, ActionKind kind) {
+    return program.stage_templates[static_cast<std::size_t>(stage)][static_cast<std::size_t>(kind)];
+  };
+  for (const auto& pair_of_stages : pairs) {
+    const auto f = std::get<0>(pair_of_stages);
+    const auto b = std::get<1>(pair_of_stages);
+    const ActionKind kind = std::get<2>(pair_of_stages);
+    program.pair_templates[{at(f, ActionKind::F), at(b, kind)}] = static_cast<std::int32_t>(program.templates.size());
+    const std::vector<PieceOps>& backward = stages[static_cast<std::size_t>(b)];
+    const PairTasks pair =
+        pair_tasks(stages[static_cast<std::size_t>(f)], kind == ActionKind::B ? backward : without_wgrad(backward),
+                   {ActionKind::F, ActionKind::B}, delay_wgrad);
+    const auto planned = kind == ActionKind::B ? plans.find({f, b}) : plans.end();
     program.templates.push_back(
         lower_pair(pair, planned == plans.end() ? megatron_order(pair.tasks, pair.passes) : planned->second));
   }

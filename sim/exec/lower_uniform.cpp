@@ -53,10 +53,12 @@ Program lower_uniform(const Scenario& scenario, const Schedule& schedule) {
       one_op(chunk_time(*entry, "input_grad", 0.5, vpp), 2), one_op(chunk_time(*entry, "weight_grad", 0.5, vpp), 3)};
   program.stage_templates.assign(static_cast<std::size_t>(schedule.num_stages), {0, 1, 2, 3});
   // A pair of uniform chunks runs one after the other: nothing says how they would overlap.
-  Template pair = program.templates[0];
-  pair.ops.push_back(program.templates[1].ops.front());
-  program.templates.push_back(pair);
-  program.pair_templates[{0, 1}] = 4;
+  for (const std::int32_t backward : {1, 2}) {
+    Template pair = program.templates[0];
+    pair.ops.push_back(program.templates[static_cast<std::size_t>(backward)].ops.front());
+    program.pair_templates[{0, backward}] = static_cast<std::int32_t>(program.templates.size());
+    program.templates.push_back(std::move(pair));
+  }
   program.p2p_flight = message_flight(scenario, *entry);
   return program;
 }

@@ -90,23 +90,27 @@ std::array<std::size_t, 2> merge(std::span<const PairTask> tasks, const PairPlan
 }
 
 // What stands wrong on its lane, or nothing.
-std::optional<std::string> misplaced_task(std::span<const PairTask> tasks, const PairPlan& plan) {
+std::optional<OrderProblem> misplaced_task(std::span<const PairTask> tasks, const PairPlan& plan) {
   const std::map<TaskId, std::size_t> index = index_of(tasks);
   std::vector<std::string> names;
   for (const PairTask& t : tasks) names.push_back(to_text(t.id, plan.passes));
   std::vector<int> seen(tasks.size(), 0);
-  for (const OpLane lane : {OpLane::compute, OpLane::ep})
-    for (const TaskId& id : lane == OpLane::ep ? plan.ep : plan.compute) {
-      const std::string name = to_text(id, plan.passes);
-      const auto found = index.find(id);
+  for (const OpLane lane : {OpLane::compute, OpLane::ep}) {
+    const std::vector<TaskId>& order = lane == OpLane::ep ? plan.ep : plan.compute;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const std::string name = to_text(order[i], plan.passes);
+      const auto found = index.find(order[i]);
       if (found == index.end())
-        return fmt::format("task {} does not exist in this pair{}", name, did_you_mean(name, names));
+        return OrderProblem{fmt::format("task {} does not exist in this pair{}", name, did_you_mean(name, names)), lane,
+                            i};
       if (tasks[found->second].lane != lane)
-        return fmt::format("task {} runs on the {} lane", name, lane == OpLane::ep ? "compute" : "ep");
-      if (++seen[found->second] > 1) return fmt::format("task {} occurs twice", name);
+        return OrderProblem{fmt::format("task {} runs on the {} lane", name, lane == OpLane::ep ? "compute" : "ep"),
+                            lane, i};
+      if (++seen[found->second] > 1) return OrderProblem{fmt::format("task {} occurs twice", name), lane, i};
     }
+  }
   for (std::size_t t = 0; t < tasks.size(); ++t)
-    if (seen[t] == 0) return fmt::format("task {} is missing", names[t]);
+    if (seen[t] == 0) return OrderProblem{fmt::format("task {} is missing", names[t]), tasks[t].lane, std::nullopt};
   return std::nullopt;
 }
 
@@ -149,7 +153,7 @@ PairPlan megatron_order(std::span<const PairTask> tasks, const PairPasses& passe
   return plan;
 }
 
-std::optional<std::string> order_problem(std::span<const PairTask> tasks, const PairPlan& plan) {
+std::optional<OrderProblem> order_problem(std::span<const PairTask> tasks, const PairPlan& plan) {
   if (auto problem = misplaced_task(tasks, plan)) return problem;
   const auto [compute, ep] = merge(tasks, plan, [](std::size_t) {});
   if (compute == plan.compute.size() && ep == plan.ep.size()) return std::nullopt;
@@ -162,7 +166,7 @@ std::optional<std::string> order_problem(std::span<const PairTask> tasks, const 
         fmt::format(" {} waits for {};", to_text(task.id, plan.passes), to_text(tasks[*task.after].id, plan.passes));
   }
   message.pop_back();
-  return message;
+  return OrderProblem{message, OpLane::compute, std::nullopt};
 }
 
 Template lower_pair(const PairTasks& pair, const PairPlan& plan) {
@@ -190,6 +194,8 @@ Template lower_pair(const PairTasks& pair, const PairPlan& plan) {
     }
     last[task] = *after;
   });
+  for (std::size_t task = 0; task < pair.tasks.size(); ++task)
+    if (!pair.tasks[task].movable) t.sends[pair.tasks[task].id.half] = last[task]; // the end of its chain
   TSL_CHECK_OP(compute + ep, ==, pair.tasks.size()); // else the two lane orders contradict each other
   return t;
 }

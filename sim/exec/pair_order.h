@@ -24,8 +24,15 @@ namespace tessella {
 PairPlan megatron_order(std::span<const PairTask> tasks, const PairPasses& passes);
 
 // Why an order cannot run these tasks: a task that does not exist (with the nearest that does), stands on the wrong
-// lane, twice or nowhere, or lanes that wait for each other. Nothing when it can. O(tasks), O(tasks²) on errors.
-std::optional<std::string> order_problem(std::span<const PairTask> tasks, const PairPlan& plan);
+// lane, twice or nowhere, or lanes that wait for each other.
+struct OrderProblem {
+  std::string message;
+  OpLane lane = OpLane::compute;   // where it stands, if it is one task of the order
+  std::optional<std::size_t> task; // its place on that lane
+};
+
+// Nothing when the order can run. O(tasks), O(tasks²) on errors.
+std::optional<OrderProblem> order_problem(std::span<const PairTask> tasks, const PairPlan& plan);
 
 // The template that runs the tasks in this order, which must have no problem. Its ops stand in an issue order in which
 // every all-to-all comes right after the last op it depends on. O(ops).

@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -68,6 +69,10 @@ struct Template {
   std::vector<Op> ops;             // in issue order; see lower.h for what overlapped templates guarantee
   std::vector<std::uint16_t> deps; // indices of earlier ops
   bool overlapped = false;         // false: a chain, each op after the one before
+  // Overlapped: the op of each action after which its message to the next stage leaves, while the rest of the pair goes
+  // on (Megatron sends on a stream of its own, and a gradient before the weight gradients that were delayed past it).
+  // Nothing: at the end of the pair.
+  std::array<std::optional<std::uint16_t>, 2> sends{};
 };
 
 // What the data-parallel phase does for one model chunk of one pipeline position.

@@ -190,12 +190,15 @@ void Replica::execute(std::int32_t g) {
   // A shadow micro-batch keeps its place in the order and does nothing.
   const bool runs_first = !program_.schedule.is_shadow(slot.first.micro_batch);
   const bool runs_second = slot.second && !program_.schedule.is_shadow(slot.second->micro_batch);
+  std::array<std::span<const Time>, 2> leaves = {group.clock, group.clock};
   const auto run = [&](std::int32_t index, const Slot& of) {
     const Template& t = program_.templates[static_cast<std::size_t>(index)];
     if (t.overlapped)
       run_overlapped(g, t, of);
     else
       run_chain(g, t, of);
+    for (std::size_t half = 0; half < 2; ++half)
+      if (t.sends[half]) leaves[half] = overlap_.ends(*t.sends[half]);
   };
   if (runs_first && runs_second)
     run(program_.pair_templates.at({template_of(slot.first), template_of(*slot.second)}), slot);
@@ -210,18 +213,19 @@ void Replica::execute(std::int32_t g) {
 
   group.queued = false;
   ++group.next_slot;
-  finish(g, slot.first);
-  if (slot.second) finish(g, *slot.second);
+  finish(g, slot.first, leaves[0]);
+  if (slot.second) finish(g, *slot.second, leaves[1]);
   if (filler_ && group.next_slot == program_.schedule.ranks[static_cast<std::size_t>(g)].size()) run_leftovers(group);
   queue_if_ready(g);
 }
 
-void Replica::finish(std::int32_t g, const Action& a) {
+void Replica::finish(std::int32_t g, const Action& a, std::span<const Time> leaves) {
   Group& group = groups_[static_cast<std::size_t>(g)];
   const std::int32_t stage = a.stage.value;
   if (a.kind == ActionKind::F && stage + 1 < program_.schedule.num_stages)
-    post(g, a, Message::Way::activation, stage + 1);
-  if ((a.kind == ActionKind::B || a.kind == ActionKind::I) && stage > 0) post(g, a, Message::Way::gradient, stage - 1);
+    post(g, a, Message::Way::activation, stage + 1, leaves);
+  if ((a.kind == ActionKind::B || a.kind == ActionKind::I) && stage > 0)
+    post(g, a, Message::Way::gradient, stage - 1, leaves);
   if (a.kind == ActionKind::B || a.kind == ActionKind::W) {
     const auto chunk = program_.positions[static_cast<std::size_t>(g)].chunk_of(stage);
     std::copy(group.clock.begin(), group.clock.end(),
@@ -229,12 +233,11 @@ void Replica::finish(std::int32_t g, const Action& a) {
   }
 }
 
-void Replica::post(std::int32_t g, const Action& a, Message::Way way, std::int32_t to) {
-  const Group& group = groups_[static_cast<std::size_t>(g)];
+void Replica::post(std::int32_t g, const Action& a, Message::Way way, std::int32_t to, std::span<const Time> leaves) {
   const std::int32_t target = program_.owner_of(Stage{to}, a.micro_batch);
   const Duration flight = target == g ? Duration{0} : program_.p2p_flight;
   const std::span<Time> arrival = board_.post(way, to, a.micro_batch.value, flight);
-  for (std::size_t r = 0; r < n_; ++r) arrival[r] = group.clock[r] + flight;
+  for (std::size_t r = 0; r < n_; ++r) arrival[r] = leaves[r] + flight;
   if (target == g) return; // this group is examined once its own slot is finished
   if (trace_)
     for (const std::int32_t r : traced_[static_cast<std::size_t>(g)]) {
@@ -242,7 +245,7 @@ void Replica::post(std::int32_t g, const Action& a, Message::Way way, std::int32
       const std::int32_t per_position = program_.replicas * program_.group_size;
       trace_->flows.push_back({g * per_position + inside, target * per_position + inside,
                                static_cast<std::int32_t>(step_), a.stage.value, a.micro_batch.value, letter(a.kind),
-                               group.clock[static_cast<std::size_t>(r)], arrival[static_cast<std::size_t>(r)]});
+                               leaves[static_cast<std::size_t>(r)], arrival[static_cast<std::size_t>(r)]});
     }
   queue_if_ready(target);
 }

@@ -65,8 +65,9 @@ class Replica {
   void queue_if_ready(std::int32_t g);
   void execute(std::int32_t g);
   void receive(std::int32_t g, const Action& a, Share idle, std::size_t which);
-  void finish(std::int32_t g, const Action& a);
-  void post(std::int32_t g, const Action& a, Message::Way way, std::int32_t to);
+  // `leaves` is when the action's message does, per rank.
+  void finish(std::int32_t g, const Action& a, std::span<const Time> leaves);
+  void post(std::int32_t g, const Action& a, Message::Way way, std::int32_t to, std::span<const Time> leaves);
 
   // Template evaluation, in replica_chain.cpp and replica_overlapped.cpp.
   void run_chain(std::int32_t g, const Template& t, const Slot& slot);

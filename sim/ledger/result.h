@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,6 +28,16 @@ struct SimStats {
   std::int64_t peak_rss_bytes = 0;
 };
 
+// Who ordered the co-scheduled pairs of the step.
+struct PairUse {
+  std::string scheduler;     // of the pairs without a given order
+  std::string source;        // file of the given orders
+  std::int64_t distinct = 0; // pairs of different chunks
+  std::int64_t given = 0;    // of them
+  double worst_gap = 0.0;    // of any pair's cost at balanced load to its lower bound
+  bool operator==(const PairUse&) const = default;
+};
+
 struct StageTime {
   Duration
       forward; // compute of one micro-batch of this stage, mean over ranks and micro-batches, communication included
@@ -34,17 +45,29 @@ struct StageTime {
   bool operator==(const StageTime&) const = default;
 };
 
+// Where a measured step would lie nine times out of ten, from how far the profile was off on measured training runs and
+// from how far the simulated steps spread.
+struct PredictionInterval {
+  Duration low;      // 5 %
+  Duration high;     // 95 %
+  std::string runs;  // that it was held against: "dense" or "moe"
+  Residual residual; // of their step times
+  std::string source;
+  bool operator==(const PredictionInterval&) const = default;
+};
+
 struct RunResult {
   std::vector<Duration> step_times; // one per simulated step
   Duration step_time;               // mean
   Duration step_time_p05;           // equal to the mean for a single step
   Duration step_time_p95;
-  Duration step_time_ci95;          // half width of the 95 % confidence interval of the mean; 0 for a single step
-  double correlation_steps = 1;     // steps that carry the information of one independent step
-  bool precise = false;             // stopped before the last step because the mean was known well enough
-  LedgerRow ledger_sum;             // over all ranks and steps: divide by (ranks * sum of step times)
-  std::vector<LedgerRow> rank_rows; // per global rank, first step
-  Duration ep_busy_sum;             // time expert all-to-alls moved data, over ranks and steps; hidden or exposed
+  Duration step_time_ci95; // half width of the 95 % confidence interval of the mean; 0 for a single step
+  std::optional<PredictionInterval> prediction; // nothing when the profile was never held against such runs
+  double correlation_steps = 1;                 // steps that carry the information of one independent step
+  bool precise = false;                         // stopped before the last step because the mean was known well enough
+  LedgerRow ledger_sum;                         // over all ranks and steps: divide by (ranks * sum of step times)
+  std::vector<LedgerRow> rank_rows;             // per global rank, first step
+  Duration ep_busy_sum; // time expert all-to-alls moved data, over ranks and steps; hidden or exposed
   std::vector<StageTime> stages;
   Flops model_flops;    // of one step, whole job
   Flops hardware_flops; // with recompute
@@ -56,9 +79,10 @@ struct RunResult {
   double stage_imbalance = 0.0;     // max / mean over stages of F + B, minus 1
   double load_imbalance_mean = 1.0; // max / mean tokens per EP rank, over layers and micro-batches
   double load_imbalance_max = 1.0;
-  Duration filled_bubble; // idle time used by the bubble filler, mean over ranks and steps; 0 without one
-  Duration fill_overrun;  // by which its fills made ranks late, mean over ranks and steps
-  FillSums fill;          // sums over all ranks and steps
+  Duration filled_bubble;       // idle time used by the bubble filler, mean over ranks and steps; 0 without one
+  Duration fill_overrun;        // by which its fills made ranks late, mean over ranks and steps
+  FillSums fill;                // sums over all ranks and steps
+  std::optional<PairUse> pairs; // nothing: the schedule has none, or its profile says nothing of how they overlap
   MemoryReport memory;
   ProvenanceShares provenance{};
   std::int64_t simulated_replicas = 0; // < replicas when identical ones were folded

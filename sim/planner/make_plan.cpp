@@ -11,6 +11,7 @@
 #include "sim/exec/lower.h"
 #include "sim/planner/overlap/pair_candidates.h"
 #include "sim/planner/overlap/pair_cost.h"
+#include "sim/planner/overlap/pair_orders.h"
 #include "sim/planner/partition/baselines.h"
 #include "sim/planner/partition/certificate.h"
 #include "sim/planner/partition/overlap_problem.h"
@@ -28,12 +29,21 @@ class Planner {
   Planner(const Scenario& scenario, const PlanOptions& options)
       : scenario_(scenario), options_(options), ops_(make_model_ops(scenario)), table_(scenario, ops_),
         schedule_(schedule_of(scenario)), graph_(overlap_graph(schedule_)), memory_(scenario, schedule_, 1.0),
-        costs_(scenario, ops_, table_, graph_.paired, options.pairs),
+        costs_(scenario, ops_, table_, graph_.paired, options.align),
         cost_([this](const StageContent& f, const StageContent& b) { return costs_.cost(f, b); }) {
     flight_ = p2p_flight(ops_);
   }
 
   PlanFile run() {
+    const bool keep = graph_.paired && !options_.pair_costs.empty();
+    if (keep) costs_.table().load(options_.pair_costs);
+    PlanFile plan = search_all();
+    if (keep) costs_.table().save(options_.pair_costs);
+    return plan;
+  }
+
+ private:
+  PlanFile search_all() {
     PlanFile plan;
     plan.experiment = scenario_.name;
     plan.schedule = scenario_.schedule;
@@ -48,16 +58,16 @@ class Planner {
     rows.erase(best);
     plan.baselines = std::move(rows);
     const bool proven = plan.certificate.surrogate_proven;
-    plan.certificate = certify(scenario_.model, schedule_, table_, flight_, step_tail(scenario_, schedule_));
+    plan.certificate = certify(scenario_, schedule_, ops_, table_);
     plan.certificate.surrogate_proven = proven;
     plan.search.simulations = simulations_;
     plan.search.pairs_distinct = costs_.distinct();
     plan.search.pairs_cached = costs_.cached();
+    if (graph_.paired) plan.pairs = pairs_of(plan.best.partition);
     explain(plan);
     return plan;
   }
 
- private:
   PlanRow row(std::string name, const Partition& partition) {
     return {std::move(name), partition, bottleneck(graph_, partition, cost_), {}, memory_.slack(partition)};
   }
@@ -88,12 +98,19 @@ class Planner {
     plan.certificate.surrogate_proven = solution->proven();
   }
 
+  // The orders that the simulations of this partition ran.
+  PlanPairs pairs_of(const Partition& partition) const {
+    const ChunkLibrary chunks(scenario_, ops_);
+    return {scenario_.overlap.scheduler, costs_hash(chunks),
+            order_pairs(scenario_.overlap, chunks, partition, schedule_, options_.threads, options_.align).orders};
+  }
+
   std::vector<Duration> simulate_all(const std::vector<Partition>& partitions) {
     std::vector<Duration> times(partitions.size());
     parallel_for(partitions.size(), options_.threads, [&](std::size_t i) {
       Scenario s = scenario_;
       s.partition = partitions[i];
-      times[i] = simulate(s, {}, pair_plans(s, costs_.chunks(), schedule_, options_.pairs)).step_time;
+      times[i] = simulate(s, {}, options_.align).step_time;
     });
     simulations_ += static_cast<std::int64_t>(partitions.size());
     return times;
@@ -201,12 +218,6 @@ class Planner {
 };
 
 } // namespace
-
-PairPlans pair_plans(const Scenario& scenario, const ChunkLibrary& chunks, const Schedule& schedule,
-                     const PairRule& rule) {
-  if (rule.method == OverlapMethod::megatron) return {};
-  return plan_pairs(chunks, scenario.partition, schedule, rule, {}, 1);
-}
 
 PlanFile make_plan(const Scenario& scenario, const PlanOptions& options) {
   if (is_uniform(scenario.profile))

@@ -9,11 +9,11 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "sim/domain/plan_file.h"
 #include "sim/domain/scenario.h"
-#include "sim/planner/overlap/overlap.h"
-#include "sim/planner/overlap/pair_chunks.h"
+#include "sim/planner/overlap/overlap_list.h"
 
 namespace tessella {
 
@@ -21,8 +21,9 @@ struct PlanOptions {
   std::int32_t radius = 2;        // how far a boundary may move from the baseline, in layers
   bool reference_milp = false;    // solve with CBC instead of the threshold search
   std::int32_t refine_rounds = 8; // moves of one layer, each the best of several simulated
-  PairRule pairs;                 // how co-scheduled pairs are ordered, in the surrogate and in the simulations
+  AlignRule align;                // constants of the list schedulers, if the scenario's overlap scheduler is one
   unsigned threads = 1;           // results do not depend on it
+  std::string pair_costs;         // CSV that keeps the cost of pairs from run to run; empty: none
   bool explain = false;           // also simulate what one more unit of each resource buys
   bool operator==(const PlanOptions&) const = default;
 };
@@ -30,9 +31,5 @@ struct PlanOptions {
 // Throws InfeasiblePlan when no partition it looked at fits, with the rank, by how much, and what would help;
 // NotCovered when the profile lacks a cost. The scenario's profile has real kernel costs (not a uniform_stage).
 PlanFile make_plan(const Scenario& scenario, const PlanOptions& options = {});
-
-// The pair orders that the simulations of such a plan run: none for Megatron's, which is the default order of a run.
-PairPlans pair_plans(const Scenario& scenario, const ChunkLibrary& chunks, const Schedule& schedule,
-                     const PairRule& rule);
 
 } // namespace tessella

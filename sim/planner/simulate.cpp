@@ -13,6 +13,8 @@
 #include "sim/exec/routed_loads.h"
 #include "sim/ledger/step_statistics.h"
 #include "sim/ledger/summarize.h"
+#include "sim/planner/overlap/pair_candidates.h"
+#include "sim/planner/overlap/pair_orders.h"
 #include "sim/schedule/table.h"
 
 namespace tessella {
@@ -43,13 +45,18 @@ double load_of_static_step(const Scenario& s, const Program& program, LoadSource
 } // namespace
 
 Schedule schedule_of(const Scenario& s) {
+  if (s.imported) return *s.imported;
   return make_schedule(s.schedule, static_cast<std::int32_t>(s.parallelism.pp),
                        static_cast<std::int32_t>(s.parallelism.vpp), static_cast<std::int32_t>(s.num_micro_batches()));
 }
 
-Program program_of(const Scenario& scenario, const Schedule& schedule, const PairPlans& pairs) {
-  if (is_uniform(scenario.profile)) return lower_uniform(scenario, schedule);
-  return lower(scenario, schedule, make_model_ops(scenario), pairs);
+LoweredStep lower_step(const Scenario& scenario, const Schedule& schedule, unsigned threads, const AlignRule& align) {
+  if (is_uniform(scenario.profile)) return {lower_uniform(scenario, schedule), std::nullopt};
+  const ModelOps ops = make_model_ops(scenario);
+  if (overlap_edges(schedule).empty()) return {lower(scenario, schedule, ops), std::nullopt};
+  const StepPairs pairs =
+      order_pairs(scenario.overlap, ChunkLibrary(scenario, ops), scenario.partition, schedule, threads, align);
+  return {lower(scenario, schedule, ops, pairs.plans), pairs.use};
 }
 
 MemoryReport memory_of(const Scenario& scenario, const Schedule& schedule, double hottest_load) {
@@ -84,11 +91,21 @@ std::function<bool(const std::vector<StepRecord>&)> enough_at(double precision) 
   };
 }
 
-RunResult simulate(const Scenario& scenario, RunOptions options, const PairPlans& pairs) {
+std::optional<PredictionInterval> predict_interval(const Scenario& scenario, const RunResult& result) {
+  const std::string runs = scenario.model.has_moe() ? "moe" : "dense";
+  const ProfileEntry* whole = scenario.profile.find("step_" + runs);
+  if (whole == nullptr || whole->form != "spread" || !whole->residual) return std::nullopt;
+  const auto times = [](Duration step, double factor) { return round_to_picoseconds(step.seconds() * factor); };
+  return PredictionInterval{times(result.step_time_p05, *whole->param("low")),
+                            times(result.step_time_p95, *whole->param("high")), runs, *whole->residual, whole->source};
+}
+
+RunResult simulate(const Scenario& scenario, RunOptions options, const AlignRule& align) {
   options.steps = scenario.steps;
   options.seed = scenario.seed;
   const Schedule schedule = schedule_of(scenario);
-  const Program program = program_of(scenario, schedule, pairs);
+  const LoweredStep step = lower_step(scenario, schedule, options.threads, align);
+  const Program& program = step.program;
   std::unique_ptr<LoadSource> loads;
   if (!program.curves.empty()) loads = std::make_unique<RoutedLoads>(scenario);
   const bool alike =
@@ -102,7 +119,10 @@ RunResult simulate(const Scenario& scenario, RunOptions options, const PairPlans
   // Deferred weight gradients hold what they need a little longer.
   for (std::size_t p = 0; p < records.sums.pool_peak_bytes.size(); ++p)
     memory.ranks[p].activations.count += records.sums.pool_peak_bytes[p];
-  return summarize(scenario, records, flops, memory);
+  RunResult result = summarize(scenario, records, flops, memory);
+  result.pairs = step.pairs;
+  result.prediction = predict_interval(scenario, result);
+  return result;
 }
 
 } // namespace tessella

@@ -105,6 +105,14 @@ Json filler_json(const Scenario& s, const FillSums& f) {
           {"pool_peak", f.pool_peak},         {"pool_peak_bytes", f.pool_peak_bytes}};
 }
 
+Json pairs_json(const PairUse& p) {
+  return {{"scheduler", p.scheduler},
+          {"source", p.source},
+          {"distinct", p.distinct},
+          {"given", p.given},
+          {"worst_gap", p.worst_gap}};
+}
+
 Json provenance_json(const ProvenanceShares& shares) {
   Json out = Json::object();
   for (int i = 0; i < kNumProvenances; ++i) out[name(static_cast<Provenance>(i))] = shares[static_cast<std::size_t>(i)];
@@ -120,11 +128,11 @@ Json stage_json(const StageContent& stage) {
 }
 
 // The plan as it ran, in Megatron's names.
-Json plan_json(const Scenario& s) {
+Json plan_json(const Scenario& s, const RunResult& r) {
   const Parallelism& p = s.parallelism;
   Json partition = Json::array();
   for (const StageContent& stage : s.partition.stages) partition.push_back(stage_json(stage));
-  return {
+  Json plan = {
       {"experiment", s.name},
       {"model", s.model.name},
       {"topology", s.cluster.name},
@@ -147,6 +155,8 @@ Json plan_json(const Scenario& s) {
       {"flops_convention", name(s.flops_convention)},
       {"partition", std::move(partition)},
   };
+  if (r.pairs) plan["pair_orders"] = r.pairs->given > 0 ? r.pairs->source : r.pairs->scheduler;
+  return plan;
 }
 
 Json inputs_json(const Scenario& s) {
@@ -165,6 +175,13 @@ Json sim_json(const RunResult& r) {
 
 std::string compact(const Json& value) {
   return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Json prediction_json(const std::optional<PredictionInterval>& p) {
+  if (!p) return nullptr;
+  return {{"low_s", to_seconds(p->low)}, {"high_s", to_seconds(p->high)},      {"runs", p->runs},
+          {"rows", p->residual.rows},    {"median_error", p->residual.median}, {"p95_error", p->residual.p95},
+          {"source", p->source}};
 }
 
 // Nested values indented.
@@ -190,6 +207,7 @@ std::vector<Block> answer(const Scenario& s, const RunResult& r) {
       {"step_time_p05_s", pretty(to_seconds(r.step_time_p05))},
       {"step_time_p95_s", pretty(to_seconds(r.step_time_p95))},
       {"step_time_ci95_s", pretty(to_seconds(r.step_time_ci95))},
+      {"prediction", pretty(prediction_json(r.prediction))},
       {"steps", pretty(r.step_times.size())},
       {"tokens_per_s_per_gpu", pretty(r.tokens_per_s_per_gpu)},
       {"tflops_per_gpu", pretty(r.tflops_per_gpu)},
@@ -204,7 +222,7 @@ std::vector<Block> answer(const Scenario& s, const RunResult& r) {
       {"filler", pretty(filler_json(s, r.fill))},
       {"memory", pretty(memory_json(r.memory))},
       {"provenance", pretty(provenance_json(r.provenance))},
-      {"plan", pretty(plan_json(s))},
+      {"plan", pretty(plan_json(s, r))},
       {"seed", pretty(s.seed)},
       {"inputs", pretty(inputs_json(s))},
   };
@@ -229,6 +247,7 @@ std::vector<Block> views(const Scenario& s, const RunResult& r) {
 std::string run_json(const Scenario& s, const RunResult& r, const JsonOptions& options) {
   std::vector<Block> blocks = answer(s, r);
   for (Block& block : views(s, r)) blocks.push_back(std::move(block));
+  if (r.pairs) blocks.emplace_back("pair_orders", compact(pairs_json(*r.pairs)));
   if (options.detail) blocks.emplace_back("detail", detail_json(s, r));
   blocks.emplace_back("sim", pretty(sim_json(r)));
   std::string text;

@@ -50,6 +50,15 @@ std::string title(const Scenario& s, const TextStyle& style) {
   return paint(style, kBold, wrap(printable(text), style.width, 0)) + "\n";
 }
 
+std::string interval_line(const RunResult& r, const TextStyle& style) {
+  if (!r.prediction)
+    return fact(style, "interval", "none", "the profile was not held against measured runs of this kind");
+  const PredictionInterval& p = *r.prediction;
+  return fact(style, "5-95 % interval", fmt::format("{} to {}", format_duration(p.low), format_duration(p.high)),
+              fmt::format("where nine of ten of {} measured {} runs lay; median {:.1f} % off", p.residual.rows, p.runs,
+                          100.0 * p.residual.median));
+}
+
 std::string step_line(const RunResult& r, const TextStyle& style) {
   const std::size_t steps = r.step_times.size();
   const std::string spread =
@@ -57,7 +66,7 @@ std::string step_line(const RunResult& r, const TextStyle& style) {
                               format_duration(r.step_time_p05), format_duration(r.step_time_p95), steps,
                               r.precise ? ", precise enough" : "")
                 : "";
-  return fact(style, "step time", format_duration(r.step_time), spread);
+  return fact(style, "step time", format_duration(r.step_time), spread) + interval_line(r, style);
 }
 
 std::string memory_line(const MemoryReport& m, const TextStyle& style) {
@@ -165,6 +174,21 @@ std::string evidence(const ProvenanceShares& shares) {
   return text.empty() ? "none" : text;
 }
 
+// Who ordered the pairs, and how far from the best at most.
+std::string pairs_line(const RunResult& r, const TextStyle& style) {
+  if (!r.pairs) return "";
+  const PairUse& p = *r.pairs;
+  const std::string count = fmt::format("{} distinct pairs", format_count(p.distinct));
+  const std::string gap = fmt::format(", at most {} above the lower bound of a pair", format_percent(p.worst_gap));
+  if (p.given == 0)
+    return fact(style, "pair orders", p.scheduler,
+                fmt::format("{} for {}{}", p.scheduler == "megatron" ? "fixed order" : "searched", count, gap));
+  const std::string others =
+      p.given == p.distinct ? "" : fmt::format(", the other {} by {}", format_count(p.distinct - p.given), p.scheduler);
+  return fact(style, "pair orders", printable(p.source),
+              fmt::format("for {} of {}{}{}", format_count(p.given), count, others, gap));
+}
+
 std::string replicas_line(const Scenario& s, const RunResult& r, const TextStyle& style) {
   const std::int64_t all = s.parallelism.replicas();
   if (r.simulated_replicas >= all) return fact(style, "replicas simulated", fmt::format("all {}", format_count(all)));
@@ -212,6 +236,7 @@ std::string ledger_text(const Scenario& s, const RunResult& r, const TextStyle& 
   const bool has_ep = r.ep_busy_sum.ps > 0;
   out += fact(style, "expert all-to-all", has_ep ? format_percent(r.ep_hidden_fraction) : "none",
               has_ep ? "hidden behind compute" : "");
+  out += pairs_line(r, style);
   out += fact(style, "stage imbalance", format_percent(r.stage_imbalance), "slowest stage over the mean, F + B");
   if (s.model.has_moe())
     out += fact(style, "expert load", fmt::format("{:.2f}", r.load_imbalance_mean),

@@ -98,6 +98,9 @@ std::optional<std::int64_t> nearest_legal(const ScheduleInfo& row, ScheduleShape
 
 std::optional<IllegalSchedule> check_schedule_spec(const ScheduleSpec& spec, std::int32_t pp, std::int32_t vpp,
                                                    std::int32_t num_micro_batches) {
+  if (spec.file)
+    return IllegalSchedule{"file", fmt::format("the order of {} cannot be generated for other sizes", *spec.file),
+                           std::nullopt};
   const ScheduleInfo* row = row_of(spec, vpp);
   if (row == nullptr) return unknown_name(spec.name);
   if (spec.overlap_moe_expert_parallel_comm && !row->has_pairs)

@@ -1,15 +1,17 @@
-// The text form of a pair's order: refused with an InputError, or read; what is read prints and reads back equal.
+// Orders of pairs: refused with an InputError, or read; what is read prints and reads back equal.
 #include "sim/base/check.h"
 #include "sim/base/error.h"
-#include "sim/domain/pair_plan.h"
+#include "sim/config/order_yaml.h"
 #include "tests/support/fuzz.h"
 
 using namespace tessella;
 
 FUZZ_TARGET("pair_plan") {
   try {
-    const PairPlan plan = parse_pair_plan(bytes, "order.yaml");
-    TSL_CHECK(parse_pair_plan(to_text(plan), "order.yaml") == plan);
+    const std::vector<PairOrder> orders = load_pair_orders_text("order.yaml", std::string(bytes));
+    std::string text = orders.empty() ? "pairs: []\n" : "pairs:\n";
+    for (const PairOrder& order : orders) text += to_yaml(order, "  - ", "    ");
+    TSL_CHECK(load_pair_orders_text("order.yaml", text) == orders);
   } catch (const InputError&) {
   }
 }

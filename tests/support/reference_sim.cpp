@@ -1,6 +1,7 @@
 #include "tests/support/reference_sim.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <set>
@@ -27,6 +28,7 @@ struct RankState {
   bool running = false; // inside a slot
   Time free_since;      // end of the previous slot
   std::vector<OpState> ops;
+  std::array<bool, 2> sent{}; // [half] its message has left
   LedgerRow row;
 };
 
@@ -310,11 +312,18 @@ class Simulator {
   void end_slot(std::size_t g, std::size_t r) {
     RankState& rank = ranks_[g][r];
     if (!rank.running) return;
-    for (const OpState& s : rank.ops)
-      if (!s.done) return;
     const Slot& s = slot(g, rank);
-    for (const Action* a : {&s.first, s.second ? &*s.second : nullptr})
-      if (a) send(g, r, *a);
+    const Template& t = plan(g, rank);
+    const bool ended = std::all_of(rank.ops.begin(), rank.ops.end(), [](const OpState& o) { return o.done; });
+    for (std::size_t half = 0; half < 2; ++half) {
+      const Action* a = half == 0 ? &s.first : s.second ? &*s.second : nullptr;
+      if (a && !rank.sent[half] && (ended || (t.sends[half] && rank.ops[*t.sends[half]].done))) {
+        rank.sent[half] = true;
+        send(g, r, *a);
+      }
+    }
+    if (!ended) return;
+    rank.sent = {};
     rank.running = false;
     rank.free_since = now_;
     ++rank.slot;

@@ -75,6 +75,7 @@ RunResult sample_result() {
   RunResult r;
   r.step_times = {{15 * kMs}};
   r.step_time = r.step_time_p05 = r.step_time_p95 = {15 * kMs};
+  r.prediction = PredictionInterval{{12 * kMs}, {20 * kMs}, "moe", {0.08, 0.42, 73}, "runs.csv: step times"};
   for (int rank = 0; rank < 8; ++rank) r.rank_rows.push_back(rank < 4 ? row(0, 0, 3) : row(1, 2, 0));
   for (const LedgerRow& one : r.rank_rows) r.ledger_sum += one;
   r.ep_busy_sum = {8 * 3 * kMs};

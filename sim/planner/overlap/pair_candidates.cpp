@@ -1,9 +1,6 @@
 #include "sim/planner/overlap/pair_candidates.h"
 
 #include <algorithm>
-#include <map>
-
-#include "sim/engine/parallel.h"
 
 namespace tessella {
 
@@ -11,7 +8,8 @@ std::set<std::pair<std::int32_t, std::int32_t>> overlap_edges(const Schedule& sc
   std::set<std::pair<std::int32_t, std::int32_t>> edges;
   for (const std::vector<Slot>& slots : schedule.ranks)
     for (const Slot& slot : slots)
-      if (slot.second) edges.insert({slot.first.stage.value, slot.second->stage.value});
+      if (slot.second && slot.second->kind == ActionKind::B)
+        edges.insert({slot.first.stage.value, slot.second->stage.value});
   return edges;
 }
 
@@ -47,31 +45,6 @@ std::vector<ChunkPair> candidate_pairs(const Model& model, const Partition& part
     for (const ChunkSpec& forward : candidates[static_cast<std::size_t>(f)])
       for (const ChunkSpec& backward : candidates[static_cast<std::size_t>(b)]) pairs.insert({forward, backward});
   return {pairs.begin(), pairs.end()};
-}
-
-PairPlans plan_pairs(const ChunkLibrary& chunks, const Partition& partition, const Schedule& schedule,
-                     const PairRule& rule, const SearchLimits& limits, unsigned threads) {
-  const auto edges = overlap_edges(schedule);
-  const auto pair_of = [&](const std::pair<std::int32_t, std::int32_t>& edge) {
-    return ChunkPair{chunk_spec(chunks.model(), partition.stages[static_cast<std::size_t>(edge.first)]),
-                     chunk_spec(chunks.model(), partition.stages[static_cast<std::size_t>(edge.second)])};
-  };
-  std::map<ChunkPair, std::size_t> index;
-  for (const auto& edge : edges) index.emplace(pair_of(edge), 0);
-  std::vector<ChunkPair> distinct;
-  for (auto& [pair, at] : index) {
-    at = distinct.size();
-    distinct.push_back(pair);
-  }
-  std::vector<PairPlan> plans(distinct.size());
-  parallel_for(distinct.size(), threads, [&](std::size_t i) {
-    const ChunkPair& pair = distinct[i];
-    plans[i] =
-        schedule_pair(chunks.problem(pair.first, pair.second, pair.passes), rule.method, limits, rule.align).plan;
-  });
-  PairPlans result;
-  for (const auto& edge : edges) result[edge] = plans[index.at(pair_of(edge))];
-  return result;
 }
 
 } // namespace tessella

@@ -12,7 +12,7 @@
 
 namespace tessella {
 
-// (stage of the forward, stage of the backward) of every co-scheduled pair. O(actions).
+// (stage of the forward, stage of the full backward) of every co-scheduled pair. O(actions).
 std::set<std::pair<std::int32_t, std::int32_t>> overlap_edges(const Schedule& schedule);
 
 // What a stage can hold when each of its two boundaries moves by up to `radius` layers and at least one layer stays;
@@ -23,10 +23,5 @@ std::vector<ChunkSpec> candidate_chunks(const Model& model, const Partition& par
 // All pairs of candidates along the edges. Distinct, sorted.
 std::vector<ChunkPair> candidate_pairs(const Model& model, const Partition& partition, const Schedule& schedule,
                                        std::int32_t radius);
-
-// The order of every pair of a schedule by one rule, for lower() in sim/exec. Equal pairs are scheduled once, on up
-// to `threads` threads; the result does not depend on how many.
-PairPlans plan_pairs(const ChunkLibrary& chunks, const Partition& partition, const Schedule& schedule,
-                     const PairRule& rule, const SearchLimits& limits, unsigned threads);
 
 } // namespace tessella

@@ -1,9 +1,10 @@
 // What an edge of the overlap graph costs: of a schedule that pairs, the post-overlap cost of the two chunks in the
-// order that the simulator runs (by default Megatron's; sim/planner/overlap/cost_table.h); of one that does not, the
-// serial sum.
+// order that the simulator runs, by the scenario's overlap scheduler (sim/planner/overlap/cost_table.h); of one that
+// does not, the serial sum.
 #pragma once
 
 #include <cstdint>
+#include <map>
 
 #include "sim/cost/layer_ops.h"
 #include "sim/domain/plan.h"
@@ -19,12 +20,15 @@ namespace tessella {
 class PairCosts {
  public:
   PairCosts(const Scenario& scenario, const ModelOps& ops, const LayerTable& table, bool paired,
-            const PairRule& rule = {});
+            const AlignRule& align = {});
 
-  const ChunkLibrary& chunks() const { return chunks_; }
   Duration cost(const StageContent& forward, const StageContent& backward);
-  std::int64_t distinct() const { return static_cast<std::int64_t>(pairs_.size()); } // pairs that were priced
-  std::int64_t cached() const { return lookups_ - distinct(); }                      // look-ups that priced nothing
+  // The table of the pairs, to keep on disk; orders that the scenario gives are not in it.
+  PairCostTable& table() { return pairs_; }
+  std::int64_t distinct() const {
+    return static_cast<std::int64_t>(pairs_.size() + given_.size());
+  }                                                             // pairs that were priced
+  std::int64_t cached() const { return lookups_ - distinct(); } // look-ups that priced nothing
 
  private:
   const Scenario& scenario_;
@@ -32,7 +36,8 @@ class PairCosts {
   bool paired_;
   ChunkLibrary chunks_;
   PairCostTable pairs_;
-  std::int64_t lookups_ = 0; // of pairs
+  std::map<ChunkPair, Duration> given_; // pairs that the scenario gives an order for
+  std::int64_t lookups_ = 0;            // of pairs
 };
 
 } // namespace tessella

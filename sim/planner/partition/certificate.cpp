@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <array>
 
+#include "sim/cost/params.h"
+#include "sim/cost/step_costs.h"
 #include "sim/exec/positions.h"
 #include "sim/planner/partition/partition_dp.h"
+#include "sim/planner/partition/weighted_bound.h"
 #include "sim/planner/simulate.h"
 
 namespace tessella {
@@ -136,6 +139,15 @@ Duration contended_work(const Model& model, const Schedule& schedule, const Shap
   return mean_work(model, shape, table, flight, Lane::compute) + Duration{static_cast<std::int64_t>(added / ranks)};
 }
 
+// All parameters of the model at once: no part of them is gathered faster per byte.
+Duration whole_gather(const Scenario& s) {
+  const StageContent whole{0, static_cast<std::int32_t>(s.model.num_layers()),
+                           static_cast<std::int32_t>(s.model.mtp_num_layers), true, true};
+  constexpr std::int32_t kOnly[] = {0};
+  const RankParams params = rank_params(s.model, Partition{{whole}}, kOnly, s.parallelism);
+  return param_gather(s, params.dense, params.expert).duration;
+}
+
 } // namespace
 
 Duration p2p_flight(const ModelOps& ops) {
@@ -145,9 +157,11 @@ Duration p2p_flight(const ModelOps& ops) {
 StepTail step_tail(const Scenario& scenario, const Schedule& schedule) {
   Program program = bare_program(scenario, schedule);
   cost_positions(scenario, program);
-  StepTail tail{program.norm_sync, {}};
+  StepTail tail{program.norm_sync, {}, {}};
   for (const Position& p : program.positions) tail.optimizer += p.optimizer;
-  tail.optimizer.ps /= static_cast<std::int64_t>(program.positions.size());
+  const auto ranks = static_cast<std::int64_t>(program.positions.size());
+  tail.optimizer.ps /= ranks;
+  if (!program.overlap_param_gather) tail.gather.ps = whole_gather(scenario).ps / ranks;
   return tail;
 }
 
@@ -161,7 +175,7 @@ PlanCertificate certify(const Model& model, const Schedule& schedule, const Laye
   PieceTimes whole = table.layers(0, table.num_layers());
   whole += table.embedding();
   whole += fixed_tail(model, table);
-  const Duration rest = tail.norm_sync + tail.optimizer;
+  const Duration rest = tail.total();
   PlanCertificate c;
   c.bounds = {
       {"work on the compute lane", work(Lane::compute) + rest},
@@ -178,10 +192,22 @@ PlanCertificate certify(const Model& model, const Schedule& schedule, const Laye
   return c;
 }
 
+PlanCertificate certify(const Scenario& scenario, const Schedule& schedule, const ModelOps& ops,
+                        const LayerTable& table) {
+  const Duration flight = p2p_flight(ops);
+  const StepTail tail = step_tail(scenario, schedule);
+  PlanCertificate c = certify(scenario.model, schedule, table, flight, tail);
+  const Duration pipeline = weighted_bound(scenario, schedule, ops, flight);
+  c.bounds.push_back({"weighted windows of all ranks", pipeline + tail.total()});
+  if (pipeline.ps == 0 || c.bounds.back().value <= c.lower_bound) return c;
+  c.lower_bound = c.bounds.back().value;
+  c.limited_by = c.bounds.back().name;
+  return c;
+}
+
 PlanCertificate certify(const Scenario& scenario) {
   const ModelOps ops = make_model_ops(scenario);
-  const Schedule schedule = schedule_of(scenario);
-  return certify(scenario.model, schedule, LayerTable(scenario, ops), p2p_flight(ops), step_tail(scenario, schedule));
+  return certify(scenario, schedule_of(scenario), ops, LayerTable(scenario, ops));
 }
 
 } // namespace tessella

@@ -11,8 +11,8 @@
 //              idle. All pairs share one pool of kernels, so no order of any pair can do better.
 //   chain      One micro-batch forward through all stages and back.
 //   last_stage The head (and MTP) cannot move: its slots.
-// After the pipeline come the gradient norm, where all ranks meet, and the optimizer over at least the mean of the
-// parameters.
+// After the pipeline come the gradient norm, where all ranks meet, the optimizer over at least the mean of the
+// parameters, and their gather unless the next forward hides it.
 //
 // Durations are alone on the GPU and at balanced load; a gap therefore contains load imbalance too.
 // Memory is not a bound here. Sources: science/planning, section 7.
@@ -29,6 +29,9 @@ namespace tessella {
 struct StepTail {
   Duration norm_sync;
   Duration optimizer; // mean over the ranks; the fullest takes at least as long
+  Duration gather;    // of parameters, where the next forward does not hide it; mean over the ranks
+
+  Duration total() const { return norm_sync + optimizer + gather; }
 };
 StepTail step_tail(const Scenario& scenario, const Schedule& schedule);
 
@@ -37,7 +40,10 @@ Duration p2p_flight(const ModelOps& ops); // one message between neighbours
 // `flight` is p2p_flight(). O(slots + stages * layers^2 for one stage per rank).
 PlanCertificate certify(const Model& model, const Schedule& schedule, const LayerTable& table, Duration flight,
                         const StepTail& tail = {});
-// The same for a whole scenario; throws NotCovered when its profile lacks a cost.
+// The same with the bound of weighted_bound.h, which takes milliseconds more and is tighter with several chunks.
+PlanCertificate certify(const Scenario& scenario, const Schedule& schedule, const ModelOps& ops,
+                        const LayerTable& table);
+// For a whole scenario; throws NotCovered when its profile lacks a cost.
 PlanCertificate certify(const Scenario& scenario);
 
 } // namespace tessella

@@ -10,7 +10,7 @@
 #include "sim/exec/lower.h"
 #include "sim/planner/make_plan.h"
 #include "sim/planner/overlap/pair_candidates.h"
-#include "sim/planner/overlap/pair_chunks.h"
+#include "sim/planner/overlap/pair_orders.h"
 #include "sim/planner/simulate.h"
 
 namespace tessella {
@@ -54,21 +54,24 @@ void add_costs(Snapshot& s, const Scenario& scenario) {
   fabric.emplace_back("p2p_latency_s", to_seconds(ops.p2p_latency));
 }
 
-// Each distinct pair of chunks once: what it costs, and in which order its tasks run.
-void add_pairs(Snapshot& s, const Scenario& scenario, const Schedule& schedule, const PairRule& rule) {
+// Each distinct pair of chunks once, by the first stages that have it: what it costs, and in which order its tasks run.
+void add_pairs(Snapshot& s, const Scenario& scenario, const Schedule& schedule, const AlignRule& align) {
   const ChunkLibrary chunks(scenario, make_model_ops(scenario));
+  const StepPairs pairs = order_pairs(scenario.overlap, chunks, scenario.partition, schedule, 1, align);
   const auto chunk_of = [&](std::int32_t stage) {
-    return chunk_spec(scenario.model, scenario.partition.stages[static_cast<std::size_t>(stage)]);
+    return to_text(chunk_spec(scenario.model, scenario.partition.stages[static_cast<std::size_t>(stage)]),
+                   scenario.model);
   };
-  std::set<std::pair<ChunkSpec, ChunkSpec>> seen;
+  std::set<std::pair<std::string, std::string>> seen;
   for (const auto& [f, b] : overlap_edges(schedule)) {
-    const auto [pair, fresh] = seen.insert({chunk_of(f), chunk_of(b)});
-    if (!fresh) continue;
-    const PairPasses passes{ActionKind::F, ActionKind::B};
-    const PairResult r = schedule_pair(chunks.problem(pair->first, pair->second, passes), rule.method, {}, rule.align);
+    const std::pair<std::string, std::string> names{chunk_of(f), chunk_of(b)};
+    if (!seen.insert(names).second) continue;
+    const auto order = std::find_if(pairs.orders.begin(), pairs.orders.end(), [&](const PairOrder& o) {
+      return o.first == names.first && o.second == names.second;
+    });
     const std::string pair_name = fmt::format("({}F;{}B)", f, b);
-    s[Artefact::imbalance].numbers.emplace_back("pair_costs." + pair_name, to_seconds(r.post_overlap));
-    s[Artefact::bubbles].texts.emplace_back("pairs." + pair_name, sha256_hex(to_text(r.plan)).substr(0, 12));
+    s[Artefact::imbalance].numbers.emplace_back("pair_costs." + pair_name, to_seconds(order->post_overlap));
+    s[Artefact::bubbles].texts.emplace_back("pairs." + pair_name, sha256_hex(to_text(order->plan)).substr(0, 12));
   }
 }
 
@@ -117,7 +120,7 @@ void add_partition(Snapshot& s, const Scenario& scenario, const RunResult& r) {
 
 void plan_anew(Snapshot& s, Scenario& scenario, const SnapshotOptions& options) {
   PlanOptions how;
-  how.pairs = options.pairs;
+  how.align = options.pairs.align;
   how.threads = options.threads;
   const PlanFile plan = make_plan(scenario, how);
   s[Artefact::imbalance].numbers = {{"plan.step_time_s", to_seconds(plan.best.step_time)},
@@ -131,24 +134,22 @@ void plan_anew(Snapshot& s, Scenario& scenario, const SnapshotOptions& options) 
 Snapshot take_snapshot(Scenario scenario, const SnapshotOptions& options) {
   Snapshot s;
   s.inputs = scenario.inputs;
-  const PairRule rule = options.plan ? options.pairs : PairRule{};
+  // An experiment that asks for no order of its own gets the planner's.
+  if (options.plan && scenario.overlap == OverlapSpec{}) scenario.overlap.scheduler = name(options.pairs.method);
   if (options.plan) plan_anew(s, scenario, options);
   const Schedule schedule = schedule_of(scenario);
   RunOptions run;
   run.threads = options.threads;
   run.stop = options.stop;
   const bool uniform = is_uniform(scenario.profile);
-  PairPlans orders;
-  if (!uniform && options.plan)
-    orders = pair_plans(scenario, ChunkLibrary(scenario, make_model_ops(scenario)), schedule, rule);
-  const RunResult r = simulate(scenario, run, orders);
+  const RunResult r = simulate(scenario, run, options.pairs.align);
   add_partition(s, scenario, r);
   s[Artefact::bubbles].texts = {{"schedule", scenario.schedule.name}};
   s[Artefact::fabric].numbers = {{"ep_hidden_fraction", r.ep_hidden_fraction}};
   add_ledger(s, r);
   if (!uniform) {
     add_costs(s, scenario);
-    add_pairs(s, scenario, schedule, rule);
+    add_pairs(s, scenario, schedule, options.pairs.align);
   }
   add_totals(s, r);
   return s;

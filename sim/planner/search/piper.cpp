@@ -1,5 +1,7 @@
 #include "sim/planner/search/piper.h"
 
+#include <cmath>
+
 namespace tessella {
 namespace {
 
@@ -8,6 +10,25 @@ double d(std::int64_t x) {
 }
 
 } // namespace
+
+std::optional<PiperInputs> piper_inputs(const Model& m, std::int64_t seq_length) {
+  for (const LayerKind& kind : m.kinds) {
+    const MoeFfn* moe = moe_of(kind);
+    if (moe == nullptr) continue;
+    PiperInputs in;
+    in.model.hidden_size = m.hidden_size;
+    in.model.num_layers = m.num_layers();
+    in.model.seq_length = seq_length;
+    in.model.num_experts = moe->num_experts;
+    in.model.router_topk = moe->router_topk;
+    in.model.ffn_hidden_size = moe->moe_ffn_hidden_size;
+    if (const auto* gqa = std::get_if<GroupedQueryAttention>(&kind.attention)) in.model.heads = gqa->heads;
+    if (const auto* mla = std::get_if<MultiLatentAttention>(&kind.attention)) in.model.heads = mla->heads;
+    in.expert_matrices = moe->gated ? 3 : 2;
+    return in;
+  }
+  return std::nullopt;
+}
 
 double piper_memory(const PiperModel& m, const PiperCluster& cluster, const PiperPlan& plan, std::int64_t stage) {
   const double hidden = d(m.hidden_size);
@@ -27,6 +48,39 @@ double piper_memory(const PiperModel& m, const PiperCluster& cluster, const Pipe
 double piper_all_to_all(const PiperModel& m, const PiperCluster& cluster, const PiperPlan& plan) {
   return 4.0 * d(m.global_batch) * d(m.seq_length) * d(m.router_topk) * d(m.hidden_size) /
          (d(plan.ep) * cluster.nic_bytes_per_s);
+}
+
+PiperEstimate piper_estimate(const PiperModel& m, const PiperCluster& cluster, const PiperPlan& plan, double rate,
+                             std::int64_t expert_matrices) {
+  const double hidden = d(m.hidden_size);
+  const double tokens = d(m.global_batch) * d(m.seq_length);
+  const double weights = 4.0 * hidden * hidden + d(m.router_topk) * d(expert_matrices) * hidden * d(m.ffn_hidden_size);
+  const double attention = hidden * d(m.seq_length); // scores and values of a causal token, per 2 FLOPs
+  const double flops = 6.0 * tokens * d(m.num_layers) * (weights + attention);
+  const double gpus = d(plan.pp) * d(plan.ep);
+  PiperEstimate e;
+  e.compute_s = flops / (gpus * rate);
+  e.all_to_all_s = 2.0 * d(m.num_layers) / d(plan.pp) * piper_all_to_all(m, cluster, plan);
+  e.step_s = (1.0 + d(plan.pp - 1) / d(plan.micro_batches)) * (e.compute_s + e.all_to_all_s);
+  e.flops_per_gpu = flops / (gpus * e.step_s);
+  return e;
+}
+
+double fit_rate(std::span<const PiperRun> runs, double peak) {
+  const auto surplus = [&](double rate) { // sum of log(predicted / measured), grows with the rate
+    double sum = 0.0;
+    for (const PiperRun& r : runs)
+      sum += std::log(piper_estimate(r.model, r.cluster, r.plan, rate, r.expert_matrices).flops_per_gpu /
+                      r.measured_flops_per_gpu);
+    return sum;
+  };
+  double low = 0.0;
+  double high = peak;
+  for (int i = 0; i < 100; ++i) {
+    const double middle = 0.5 * (low + high);
+    (surplus(middle) < 0.0 ? low : high) = middle;
+  }
+  return high;
 }
 
 PiperSearch piper_search(const PiperModel& m, const PiperCluster& cluster, std::int64_t micro_batches) {

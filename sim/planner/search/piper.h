@@ -11,7 +11,11 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <vector>
+
+#include "sim/domain/model.h"
 
 namespace tessella {
 
@@ -26,6 +30,15 @@ struct PiperModel {
   std::int64_t global_batch = 1;    // b, sequences
   bool operator==(const PiperModel&) const = default;
 };
+
+// What the formulas see of a model with experts, and the matrices of an expert: 3 with a gate, 2 without. The batch is
+// left out. Nothing for a dense model.
+struct PiperInputs {
+  PiperModel model;
+  std::int64_t expert_matrices = 3;
+  bool operator==(const PiperInputs&) const = default;
+};
+std::optional<PiperInputs> piper_inputs(const Model& model, std::int64_t seq_length);
 
 struct PiperCluster {
   std::int64_t gpus_per_node = 8;       // g
@@ -57,6 +70,31 @@ struct PiperSearch {
   std::vector<PiperPlan> feasible;    // by PP
   bool operator==(const PiperSearch&) const = default;
 };
+// Stage 0 of one step. `rate` is what a GPU sustains on attention and expert GEMMs; nothing is hidden and P2P is free:
+//   step = (1 + (PP-1)/M) (compute + all-to-all)
+// Our stand-in: the paper's estimator equations are not published. Model FLOPs without recompute, causal attention.
+struct PiperEstimate {
+  double compute_s = 0.0;
+  double all_to_all_s = 0.0; // forward and backward
+  double step_s = 0.0;
+  double flops_per_gpu = 0.0; // model FLOP/s
+  bool operator==(const PiperEstimate&) const = default;
+};
+// `expert_matrices`: 3 for SwiGLU, 2 without a gate.
+PiperEstimate piper_estimate(const PiperModel& model, const PiperCluster& cluster, const PiperPlan& plan, double rate,
+                             std::int64_t expert_matrices);
+
+// The rate at which the estimates of several measured runs are right in the geometric mean; one number for all.
+struct PiperRun {
+  PiperModel model;
+  PiperCluster cluster;
+  PiperPlan plan;
+  std::int64_t expert_matrices = 3;
+  double measured_flops_per_gpu = 0.0;
+};
+// At least one run. Returns at most the GPU's peak.
+double fit_rate(std::span<const PiperRun> runs, double peak);
+
 // All (PP, EP) with 1 <= PP, EP <= n * g. O((n g)^2).
 PiperSearch piper_search(const PiperModel& model, const PiperCluster& cluster, std::int64_t micro_batches);
 

@@ -18,11 +18,7 @@
 namespace tessella {
 namespace {
 
-// The host's time behind one of our kernels of a MoE layer, where the profile has none. One of ours stands for several
-// small ones in an eager framework: Qwen3-30B on 64 H100 takes 200 ms per micro-batch of 12 layers, whatever its size
-// (AWS p5: 27.9 s at micro-batch 1, 8.6 s at 4), other stacks a third of that.
-constexpr double kHostMoe = 100e-6;
-// What CUDA graphs of attention, router and preprocessing leave of it.
+// What CUDA graphs of attention, router and preprocessing leave of the host's time.
 constexpr double kGraphShare = 0.5;
 
 std::string lower(std::string text) {
@@ -180,15 +176,8 @@ Scenario filled_in(const MeasuredRun& run, const Model& model, const Profile& pr
   if (has(run.framework, "torchtitan") && is_hopper(profile.gpu.name)) use_flash_attention_2(s.profile);
   if (!has(run.precision, "block") && !has(run.precision, "mx"))
     std::erase_if(s.profile.entries, [](const ProfileEntry& e) { return e.dtype == "fp8_block"; });
-  const double host = has(run.overlap, "cuda graph") ? kHostMoe * kGraphShare : kHostMoe;
-  s.profile.entries.push_back({"host_moe",
-                               "",
-                               "",
-                               "constant",
-                               {{"seconds", host}},
-                               Provenance::assumed,
-                               "eager MoE layer: CPU time behind one kernel of ours",
-                               {}});
+  const double host = has(run.overlap, "cuda graph") ? kHostOfMoeKernel * kGraphShare : kHostOfMoeKernel;
+  s.profile.entries.push_back(host_of_moe_kernels(host));
   Parallelism& p = s.parallelism;
   p.world_size = *run.gpus;
   p.tp = *run.tp;
@@ -221,6 +210,17 @@ bool sharded_fits(const Scenario& s) {
 }
 
 } // namespace
+
+ProfileEntry host_of_moe_kernels(double seconds) {
+  return {"host_moe",
+          "",
+          "",
+          "constant",
+          {{"seconds", seconds}},
+          Provenance::assumed,
+          "eager MoE layer: CPU time behind one kernel of ours",
+          {}};
+}
 
 std::variant<Scenario, NotModelled> measured_scenario(const MeasuredRun& run, const Model& model,
                                                       const Profile& profile) {

@@ -17,7 +17,17 @@ export function planLine(source) {
     h("span", {}, h("b", {}, plan(source, "schedule"))), " ", h("span", {}, h("b", {}, plan(source, "precision"))));
 }
 
+// What a measured step would be, then how the simulated ones spread.
 function interval(source) {
+  const predicted = source.result.prediction
+    ? [h("span", {}, value(source, "prediction.low_s", duration), " to ", value(source, "prediction.high_s", duration)),
+      h("br"), "where nine of ten of ", value(source, "prediction.rows", count), " measured ", value(source, "prediction.runs", text),
+      " runs lay; median ", value(source, "prediction.median_error", percent), " off"]
+    : ["no interval: the profile was not held against measured runs"];
+  return [...predicted, h("br"), ...spread(source)];
+}
+
+function spread(source) {
   if (source.result.steps < 2) return ["one step simulated"];
   return [h("span", {}, "± ", value(source, "step_time_ci95_s", duration), " (95 %)"), h("br"),
     "steps ", value(source, "step_time_p05_s", duration), " to ", value(source, "step_time_p95_s", duration)];

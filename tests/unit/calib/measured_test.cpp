@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "calib/measured/coverage.h"
 #include "calib/measured/fit_run.h"
 #include "calib/measured/reference.h"
 #include "calib/measured/row_problem.h"
@@ -49,6 +50,9 @@ Profile base_profile() {
   ProfileEntry contention{"contention", "", "", "contention", {}, Provenance::published, "made up", {}};
   contention.params = {{"gemm", 1.05}, {"membound", 1.14}, {"norm", 1.65}, {"waiting", 1.08}, {"communication", 1.3}};
   p.entries.push_back(contention);
+  ProfileEntry node{"all_reduce", "", "node", "collective", {}, Provenance::published, "made up", {}};
+  node.params = {{"latency", 1e-5}, {"latency_per_rank", 1e-6}, {"efficiency", 0.8}, {"half_size", 1e6}};
+  p.entries.push_back(node);
   ProfileEntry fabric{"all_reduce", "", "fabric", "collective", {}, Provenance::published, "made up", {}};
   fabric.params = {{"latency", 2e-5}, {"latency_per_rank", 1e-6}, {"efficiency", 0.8}, {"half_size", 0.0}};
   p.entries.push_back(fabric);
@@ -109,8 +113,30 @@ TEST_CASE("What a GPU does is found again from its rows, the rest comes from the
   CHECK(entry(fit, "gemm").source.find("2026-11-30 on NVIDIA H200") != std::string::npos);
   CHECK(*entry(fit, "norm_fwd").param("bandwidth") == doctest::Approx(2.2e12).epsilon(0.01));
   CHECK(entry(fit, "norm_fwd").residual->median < 0.01);
-  CHECK(entry(fit, "copy") == base.entries[3]); // not measured
-  CHECK(entry(fit, "all_reduce").provenance == Provenance::published);
+  CHECK(entry(fit, "copy") == base.entries[3]);             // not measured
+  CHECK(fit.profile.entries.back() == base.entries.back()); // the fabric
+}
+
+TEST_CASE("Collectives inside a node are fitted over sizes and ranks, larger ones left out") {
+  const Profile base = base_profile();
+  ProfileEntry truth = base.entries[5];
+  truth.params = {{"latency", 2e-5}, {"latency_per_rank", 2e-6}, {"efficiency", 0.6}, {"half_size", 3e6}};
+  std::vector<RawRow> rows;
+  for (const std::int64_t ranks : {2, 4, 8, 16})
+    for (std::int64_t bytes = 1 << 14; bytes <= std::int64_t{1} << 30; bytes *= 4) {
+      RawRow r = row("all_reduce", "nccl", "", {{"bytes", bytes}}, static_cast<double>(bytes));
+      r.shape.ranks = ranks;
+      r.measurement.temperature = Temperature::hot;
+      r.measurement.summary.median = predicted_seconds(truth, r, {450e9});
+      rows.push_back(r);
+    }
+  const RunFit fit = fit_run(record_of("NVIDIA H200"), rows, "x", &base, false);
+  const ProfileEntry& e = *std::find_if(fit.profile.entries.begin(), fit.profile.entries.end(),
+                                        [](const ProfileEntry& x) { return x.op == "all_reduce" && x.tier == "node"; });
+  CHECK(*e.param("efficiency") == doctest::Approx(0.6).epsilon(0.02));
+  CHECK(*e.param("latency_per_rank") == doctest::Approx(2e-6).epsilon(0.05));
+  CHECK(e.provenance == Provenance::measured);
+  CHECK(dropped(fit, "all_reduce", 9)); // of 16 ranks
 }
 
 TEST_CASE("Few shapes determine few parameters; what is left out is counted") {
@@ -175,6 +201,21 @@ TEST_CASE("A profile of another GPU is refused, and marked when forced") {
   CHECK(entry(fit_run(mixed, rows, "x", &base, false), "gemm").source.find("MIXED with rows of NVIDIA H800") !=
         std::string::npos);
   CHECK_THROWS_AS(fit_run(record_of("NVIDIA H200"), {}, "x", &base, false), InputError);
+}
+
+TEST_CASE("Coverage says what a model's costs rest on") {
+  const Profile base = base_profile();
+  const auto rows = rows_of(base.entries[0], base.entries[2]);
+  const RunFit fit = fit_run(record_of("NVIDIA H200"), rows, "x", &base, false);
+  const std::vector<Job> jobs = {{{"gemm", "", "bf16", {}, 1}, 6.0},
+                                 {{"copy", "add", "", {}, 1}, 3.0},
+                                 {{"router", "topk", "", {}, 1}, 1.0},
+                                 {{"memcpy", "device_to_device", "", {}, 1}, 9.0}};
+  const Coverage c = coverage_of(fit.profile, jobs);
+  CHECK(c.share[static_cast<std::size_t>(Provenance::measured)] == doctest::Approx(0.6));
+  CHECK(c.share[static_cast<std::size_t>(Provenance::published)] == doctest::Approx(0.3));
+  CHECK(c.missing == doctest::Approx(0.1));
+  CHECK(c.not_measured == std::vector<std::string>{"copy: published", "router: missing"});
 }
 
 TEST_CASE("Our times are held against published ones by shape") {

@@ -103,3 +103,20 @@ TEST_CASE("Another setting is named; an illegal plan is refused with its reason;
   const Ran none = run_command({"regress", "--baseline", folder / "nowhere"});
   CHECK(none.code == 2);
 }
+
+TEST_CASE("An expected file of another version is refused with the way out, and accepting writes it anew") {
+  const TempFolder folder;
+  write_baseline(folder);
+  REQUIRE(regress(folder, {"--accept", "--note", "n"}).code == 0);
+  replace(folder, "base/expected/small.yaml", "imbalance:", "of_tomorrow: {x: 1}\nimbalance:");
+  const Ran ran = regress(folder);
+  CHECK(ran.code == 1);
+  CHECK(ran.out.find("is damaged or of another version: unknown key 'of_tomorrow'") != std::string::npos);
+  CHECK(ran.out.find("--accept --note '...' writes it anew") != std::string::npos);
+  CHECK(regress(folder, {"--accept", "--note", "n"}).code == 0);
+  CHECK(regress(folder).code == 0);
+  replace(folder, "base/expected/small.yaml", "tool: \"", "tool: \"9.");
+  CHECK(regress(folder).code == 0); // another version alone moves nothing
+  const Ran role = run_command({"regress", "--baseline", folder / "small.yaml"});
+  CHECK(role.code == 2);
+}

@@ -133,23 +133,26 @@ TEST_CASE("Orders that cannot run are refused with the reason") {
 
   PairPlan plan = good;
   plan.compute[0] = task("F_ATTN.7");
-  CHECK(*order_problem(pair.tasks, plan) == "task F_ATTN.7 does not exist in this pair; did you mean 'F_ATTN.0'?");
+  CHECK(order_problem(pair.tasks, plan)->message ==
+        "task F_ATTN.7 does not exist in this pair; did you mean 'F_ATTN.0'?");
+  CHECK(order_problem(pair.tasks, plan)->lane == OpLane::compute);
+  CHECK(order_problem(pair.tasks, plan)->task == 0U);
   plan = good;
   std::swap(plan.compute[0], plan.ep[0]);
-  CHECK(*order_problem(pair.tasks, plan) == "task B_COMB.1 runs on the ep lane");
+  CHECK(order_problem(pair.tasks, plan)->message == "task B_COMB.1 runs on the ep lane");
   plan = good;
   plan.compute.push_back(task("F_JOIN.1"));
-  CHECK(*order_problem(pair.tasks, plan) == "task F_JOIN.1 occurs twice");
+  CHECK(order_problem(pair.tasks, plan)->message == "task F_JOIN.1 occurs twice");
   plan = good;
   plan.ep.pop_back();
-  CHECK(*order_problem(pair.tasks, plan) == "task F_COMB.1 is missing");
+  CHECK(order_problem(pair.tasks, plan)->message == "task F_COMB.1 is missing");
   plan = good;
   std::swap(plan.ep[0], plan.ep[2]); // B_DISP.1 before B_COMB.1, on which it depends through B_MLP.1
-  CHECK(*order_problem(pair.tasks, plan) ==
+  CHECK(order_problem(pair.tasks, plan)->message ==
         "the lanes wait for each other: B_MLP.1 waits for B_COMB.1; B_DISP.1 waits for B_MLP.1");
   plan = good;
   std::swap(plan.compute[0], plan.compute[13]);
-  CHECK(order_problem(pair.tasks, plan)->starts_with("the lanes wait for each other"));
+  CHECK(order_problem(pair.tasks, plan)->message.starts_with("the lanes wait for each other"));
 }
 
 TEST_CASE("Compute slows the exchanges of its pair, for as long as there is compute") {

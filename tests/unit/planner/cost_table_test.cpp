@@ -12,6 +12,7 @@
 #include "sim/exec/replica.h"
 #include "sim/exec/routed_loads.h"
 #include "sim/planner/overlap/pair_candidates.h"
+#include "sim/planner/overlap/pair_orders.h"
 #include "sim/planner/simulate.h"
 
 using namespace tessella;
@@ -158,10 +159,10 @@ TEST_CASE("What the planner says a pair costs is what a step with one more pair 
   for (const OverlapMethod method : kOverlapMethods) {
     CAPTURE(std::string(name(method)));
     const PairResult r = schedule_pair(chunks.problem(all, all, {ActionKind::F, ActionKind::B}), method);
-    const PairPlans plans = plan_pairs(chunks, three.partition, schedule_of(three), {method}, {}, 1);
+    const PairPlans plans = order_pairs({name(method), {}, {}}, chunks, three.partition, schedule_of(three), 1).plans;
     CHECK(plans == PairPlans{{{0, 0}, r.plan}});
     CHECK((end_of_pipeline(four, plans) - end_of_pipeline(three, plans)).ps == r.post_overlap.ps);
   }
   CHECK(end_of_pipeline(four, {}) ==
-        end_of_pipeline(four, plan_pairs(chunks, four.partition, schedule_of(four), {OverlapMethod::megatron}, {}, 1)));
+        end_of_pipeline(four, order_pairs({}, chunks, four.partition, schedule_of(four), 1).plans));
 }

@@ -81,6 +81,7 @@ TEST_CASE("JSON parses back to the same numbers, in the documented order") {
                                          "step_time_p05_s",
                                          "step_time_p95_s",
                                          "step_time_ci95_s",
+                                         "prediction",
                                          "steps",
                                          "tokens_per_s_per_gpu",
                                          "tflops_per_gpu",
@@ -108,6 +109,12 @@ TEST_CASE("JSON parses back to the same numbers, in the documented order") {
                                          "expert_load",
                                          "sim"});
   CHECK(json["step_time_s"] == 0.015);
+  CHECK(json["prediction"]["low_s"] == 0.012);
+  CHECK(json["prediction"]["high_s"] == 0.02);
+  CHECK(json["prediction"]["rows"] == 73);
+  RunResult unjudged = r;
+  unjudged.prediction.reset();
+  CHECK(nlohmann::ordered_json::parse(run_json(sample_scenario(), unjudged))["prediction"].is_null());
   CHECK(json["tokens_per_s_per_gpu"].get<double>() == r.tokens_per_s_per_gpu); // to the last bit
   CHECK(json["ep_hidden_fraction"].get<double>() == 2.0 / 3.0);
   CHECK(json["ranks"] == 8);
