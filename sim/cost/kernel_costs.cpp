@@ -98,7 +98,8 @@ double KernelCosts::seconds(const ProfileEntry& entry, Evaluate evaluate) {
   }
 }
 
-// Tensor-core kernels run at what sustained power leaves of the burst clock; this is the one place that applies it.
+// GEMMs run at what sustained power leaves of the burst clock; this is the one place that applies it. Attention tables
+// are of kernels that last many milliseconds, at rates below the power limit: their fits hold it already.
 template <class Evaluate>
 OpDetail KernelCosts::tensor_detail(const std::string& name, const ProfileEntry& entry, Flops flops, double bytes,
                                     Evaluate evaluate) {
@@ -110,7 +111,9 @@ OpDetail KernelCosts::tensor_detail(const std::string& name, const ProfileEntry&
   d.flops = flops;
   d.bytes = bytes;
   if (alone <= 0.0) return d;
-  const ProfileEntry* sustained = profile_.find("sustained", entry.dtype.substr(0, entry.dtype.find('_')));
+  const bool gemm = entry.form == "gemm_tiles" || entry.form == "grouped_gemm_tiles";
+  const ProfileEntry* sustained =
+      gemm ? profile_.find("sustained", entry.dtype.substr(0, entry.dtype.find('_'))) : nullptr;
   const double share =
       sustained == nullptr ? 1.0 : seconds(*sustained, [](const ProfileEntry& e) { return factor_value(e); });
   const double derated = share > 0.0 ? alone / share : alone;

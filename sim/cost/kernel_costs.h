@@ -1,5 +1,5 @@
 // From a kernel's shape to what it costs on this GPU: looks up the profile row, evaluates its form, applies the
-// sustained-power derate (row `sustained`; tensor-core kernels run at that share of the burst rate), and notes every
+// sustained-power derate (row `sustained`; GEMMs run at that share of the burst rate), and notes every
 // row that is missing instead of failing at the first. The profile rows it asks for are named in one table,
 // kernel_costs.cpp.
 #pragma once

@@ -1,5 +1,7 @@
 #include "sim/cost/layer_context.h"
 
+#include <utility>
+
 namespace tessella {
 
 RecomputeParts recompute_parts(const Recompute& r) {
@@ -19,7 +21,18 @@ RecomputeParts recompute_parts(const Recompute& r) {
 LayerContext::LayerContext(const Scenario& s, KernelCosts& k, CommCosts& co)
     : scenario(s), kernels(k), comm(co), recompute(recompute_parts(s.recompute)), hidden(s.model.hidden_size),
       n(s.tokens_per_tp_group()), n_sp(s.parallelism.sequence_parallel ? n / s.parallelism.tp : n),
-      tp(s.parallelism.tp), cp(s.parallelism.cp) {}
+      tp(s.parallelism.tp), cp(s.parallelism.cp) {
+  if (const ProfileEntry* row = s.profile.find("tp_exposed")) tp_exposed = factor_value(*row);
+}
+
+namespace {
+
+void tp_collective(ChainBuilder& b, const LayerContext& c, OpDetail whole) {
+  whole.duration = round_to_picoseconds(whole.duration.seconds() * c.tp_exposed);
+  b.collective(OpClass::tp, c.tp, std::move(whole));
+}
+
+} // namespace
 
 double elements(std::int64_t rows, std::int64_t width) {
   return static_cast<double>(rows) * static_cast<double>(width);
@@ -31,16 +44,16 @@ double cast_bytes(double elements) {
 
 void tp_gather(ChainBuilder& b, const LayerContext& c, std::int64_t width) {
   if (c.tp == 1 || !c.scenario.parallelism.sequence_parallel) return;
-  b.collective(OpClass::tp, c.tp,
-               c.comm.collective("tp_ag", Collective::all_gather, GroupKind::tp, elements(c.n, width) * kBytesBf16));
+  tp_collective(b, c,
+                c.comm.collective("tp_ag", Collective::all_gather, GroupKind::tp, elements(c.n, width) * kBytesBf16));
 }
 
 void tp_reduce(ChainBuilder& b, const LayerContext& c, std::int64_t width) {
   if (c.tp == 1) return;
   const bool sp = c.scenario.parallelism.sequence_parallel;
-  b.collective(OpClass::tp, c.tp,
-               c.comm.collective(sp ? "tp_rs" : "tp_ar", sp ? Collective::reduce_scatter : Collective::all_reduce,
-                                 GroupKind::tp, elements(c.n, width) * kBytesBf16));
+  tp_collective(b, c,
+                c.comm.collective(sp ? "tp_rs" : "tp_ar", sp ? Collective::reduce_scatter : Collective::all_reduce,
+                                  GroupKind::tp, elements(c.n, width) * kBytesBf16));
 }
 
 void tp_regather(ChainBuilder& b, const LayerContext& c, std::int64_t width, Duration behind) {

@@ -39,6 +39,8 @@ struct LayerContext {
   std::int64_t n_sp = 0;
   std::int64_t tp = 1;
   std::int64_t cp = 1;
+  // Share of a tensor-parallel gather or scatter that its GEMM does not hide (row `tp_exposed`); 1 without that row.
+  double tp_exposed = 1.0;
 
   bool fp8() const { return kernels.precision() == Precision::fp8; }
 };

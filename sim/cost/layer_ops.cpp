@@ -10,6 +10,7 @@
 #include "sim/cost/head_ops.h"
 #include "sim/cost/moe_ops.h"
 #include "sim/cost/step_costs.h"
+#include "sim/cost/whole_pass.h"
 
 namespace tessella {
 namespace {
@@ -89,31 +90,6 @@ OpChain make_chain(const LayerContext& c, std::int64_t rows, bool varies, Forwar
   return {f.take(), b.take(), w.take()};
 }
 
-// An eager framework issues a MoE layer op by op, waits for token counts in between, and cannot run ahead: a pass takes
-// at least the host's time for all its kernels and collectives. Where expert exchanges overlap compute, the host issues
-// both halves one after another, so their time does not count towards it. The difference is a last detail of the pass's
-// last compute op.
-void wait_for_host(std::initializer_list<std::vector<OpCost>*> passes, const OpDetail& host, bool exchanges_hidden) {
-  Duration busy;
-  std::int64_t issued = 0;
-  OpCost* last = nullptr;
-  for (std::vector<OpCost>* pass : passes)
-    for (OpCost& op : *pass) {
-      issued += std::count_if(op.details.begin(), op.details.end(),
-                              [](const OpDetail& d) { return d.duration > Duration{0} || d.bytes > 0.0; });
-      if (!exchanges_hidden || op.cls != OpClass::ep) busy += op.duration;
-      if (op.cls == OpClass::compute) last = &op;
-    }
-  const Duration needed = host.duration * issued;
-  if (last == nullptr || busy >= needed) return;
-  const Duration gap = needed - busy;
-  last->duration += gap;
-  last->details.push_back(host);
-  last->details.back().duration = gap;
-  if (last->by_load)
-    for (Duration& knot : last->by_load->knots) knot += gap;
-}
-
 OpChain layer_chain(const LayerContext& c, const LayerKind& kind) {
   const AttentionPlan plan = attention_plan(c, kind.attention);
   const MoeFfn* moe = moe_of(kind);
@@ -123,10 +99,12 @@ OpChain layer_chain(const LayerContext& c, const LayerKind& kind) {
       [&](ChainBuilder& b) { layer_forward(b, c, kind, plan); },
       [&](ChainBuilder& b) { layer_backward(b, c, kind, plan); },
       [&](ChainBuilder& b) { layer_wgrad(b, c, kind, plan); });
-  if (moe == nullptr) return chain;
-  const bool hidden = c.scenario.schedule.overlap_moe_expert_parallel_comm;
-  wait_for_host({&chain.forward}, c.kernels.host_moe(), hidden);
-  wait_for_host({&chain.backward, &chain.wgrad}, c.kernels.host_moe(), hidden);
+  if (moe != nullptr) {
+    const bool hidden = c.scenario.schedule.overlap_moe_expert_parallel_comm;
+    wait_for_host({&chain.forward}, c.kernels.host_moe(), hidden);
+    wait_for_host({&chain.backward, &chain.wgrad}, c.kernels.host_moe(), hidden);
+  }
+  gather_shards(chain, c, layer_params(c.hidden, kind));
   return chain;
 }
 
@@ -177,6 +155,7 @@ ModelOps make_model_ops(const Scenario& scenario) {
   ops.head = make_chain(
       c, 1, false, [&](ChainBuilder& b) { head_forward(b, c); }, [&](ChainBuilder& b) { head_backward(b, c); },
       [&](ChainBuilder& b) { head_wgrad(b, c); });
+  gather_shards(ops.head, c, vocabulary_params(scenario.model));
   if (scenario.model.mtp_num_layers > 0)
     ops.mtp_extra = make_chain(
         c, 1, false, [&](ChainBuilder& b) { mtp_forward(b, c); }, [&](ChainBuilder& b) { mtp_backward(b, c); },

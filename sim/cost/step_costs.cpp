@@ -6,6 +6,7 @@
 #include "sim/base/error.h"
 #include "sim/cost/comm_costs.h"
 #include "sim/cost/kernel_costs.h"
+#include "sim/cost/whole_pass.h"
 
 namespace tessella {
 namespace {
@@ -27,11 +28,15 @@ std::int64_t shards(const Scenario& s, GroupKind group) {
   return group == GroupKind::edp ? p.edp() : p.dp() * p.cp;
 }
 
+std::int64_t bucket_count(const Scenario& s, GroupKind group, std::int64_t params) {
+  const std::int64_t bucket = std::max<std::int64_t>(40'000'000, 1'000'000 * shards(s, group));
+  return (params + bucket - 1) / bucket;
+}
+
 // The buckets of one group's parameters, one after another.
 OpDetail buckets(const Scenario& s, CommCosts& comm, Collective c, GroupKind group, double bytes_per_param,
                  std::int64_t params, bool overlapped) {
-  const std::int64_t bucket = std::max<std::int64_t>(40'000'000, 1'000'000 * shards(s, group));
-  const std::int64_t count = overlapped ? std::max<std::int64_t>(1, (params + bucket - 1) / bucket) : 1;
+  const std::int64_t count = overlapped ? std::max<std::int64_t>(1, bucket_count(s, group, params)) : 1;
   OpDetail d;
   if (params == 0) return d;
   d = comm.collective("", c, group, bytes_per_param * static_cast<double>(params) / static_cast<double>(count));
@@ -49,6 +54,7 @@ OpDetail sum(const char* name, const OpDetail& a, const OpDetail& b) {
 }
 
 OpDetail grad_reduce_of(const Scenario& s, CommCosts& comm, const Params& p) {
+  if (shards_params(s.profile)) return sum("grad_reduce", {}, {}); // layer by layer in every pass
   const Collective c = s.optimizer.distributed ? Collective::reduce_scatter : Collective::all_reduce;
   const bool overlapped = s.optimizer.overlap_grad_reduce;
   return sum("grad_reduce", buckets(s, comm, c, GroupKind::dp_cp, kGradBytes, p.dense, overlapped),
@@ -56,7 +62,7 @@ OpDetail grad_reduce_of(const Scenario& s, CommCosts& comm, const Params& p) {
 }
 
 OpDetail param_gather_of(const Scenario& s, CommCosts& comm, const Params& p) {
-  if (!s.optimizer.distributed) return sum("param_gather", {}, {});
+  if (!s.optimizer.distributed || shards_params(s.profile)) return sum("param_gather", {}, {});
   const bool overlapped = s.optimizer.overlap_param_gather;
   return sum("param_gather",
              buckets(s, comm, Collective::all_gather, GroupKind::dp_cp, kParamBytes, p.dense, overlapped),
@@ -98,6 +104,11 @@ OpDetail comm_cost(const Scenario& s, Cost cost) {
 
 OpDetail grad_reduce(const Scenario& s, std::int64_t dense_params, std::int64_t expert_params) {
   return comm_cost(s, [&](CommCosts& comm) { return grad_reduce_of(s, comm, {dense_params, expert_params}); });
+}
+
+std::int64_t overlap_buckets(const Scenario& s, std::int64_t dense_params, std::int64_t expert_params) {
+  return std::max<std::int64_t>(1, bucket_count(s, GroupKind::dp_cp, dense_params) +
+                                       bucket_count(s, GroupKind::edp, expert_params));
 }
 
 OpDetail param_gather(const Scenario& s, std::int64_t dense_params, std::int64_t expert_params) {

@@ -15,6 +15,9 @@ class CommCosts;
 // fp32 gradients, reduce-scatter with the distributed optimizer, else all-reduce; in Megatron's buckets of
 // max(40e6, 1e6 * DP) parameters when the reduction overlaps the backward pass.
 OpDetail grad_reduce(const Scenario& scenario, std::int64_t dense_params, std::int64_t expert_params);
+// In how many buckets, of dense and of expert gradients together, a reduction (or gather) that overlaps runs; at least
+// 1. Megatron's buckets: max(40e6, 1e6 * DP) parameters.
+std::int64_t overlap_buckets(const Scenario& scenario, std::int64_t dense_params, std::int64_t expert_params);
 // bf16 parameters, with the distributed optimizer; nothing without.
 OpDetail param_gather(const Scenario& scenario, std::int64_t dense_params, std::int64_t expert_params);
 // Gradient norm and Adam on this rank's share.

@@ -28,8 +28,9 @@ class PositionRanks {
     for (const std::size_t chunk : chunk_order) {
       for (std::size_t g = 0; g < groups_.size(); ++g)
         for (std::size_t r = 0; r < n_; ++r) {
-          const Time ready =
-              program_.overlap_grad_reduce ? groups_[g]->gradients_ready[chunk * n_ + r] : groups_[g]->clock[r];
+          const Time ready = program_.overlap_grad_reduce
+                                 ? groups_[g]->gradients_ready[chunk * n_ + r] - position.chunks[chunk].reduce_lead
+                                 : groups_[g]->clock[r];
           lane_[g * n_ + r] = max(lane_[g * n_ + r], ready);
         }
       const auto c = static_cast<std::int32_t>(chunk);

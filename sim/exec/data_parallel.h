@@ -2,7 +2,7 @@
 // parameter gather. This is where replicas meet.
 //
 //   per position: for each chunk, in the order their gradients become complete: reduce dense, then expert gradients
-//                 (as soon as they are ready with overlap_grad_reduce, else after the last action)
+//                 (bucket by bucket as soon as they are ready with overlap_grad_reduce, else after the last action)
 //   tied embedding gradients between the first and the last position
 //   gradient norm: all ranks of the job meet
 //   optimizer, then parameter gather (unless the next forward hides it)

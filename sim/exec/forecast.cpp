@@ -56,7 +56,7 @@ void Forecast::exchange(const Template& t, std::size_t index, std::span<const Du
   for (std::size_t first = 0; first < n_; first += width) {
     Time start = spans.arrive[first];
     for (std::size_t r = first + 1; r < first + width; ++r) start = max(start, spans.arrive[r]);
-    const Time end = start + pick(work, first / width);
+    const Time end = start + op.beside_compute.span_for(pick(work, first / width));
     for (std::size_t r = first; r < first + width; ++r) {
       spans.start[r] = start;
       spans.end[r] = lane[r] = ends[r] = end;

@@ -5,8 +5,8 @@
 //              arrive      start      end    arrive  start          end
 //   compute    ======= beside_waiting, then beside_moving, then full speed
 //
-// Contention acts one way: communication slows compute. What compute costs communication is part of the
-// all-to-all's own profile entry (DECISIONS.md).
+// Communication slows compute at every instant; what compute costs communication is a factor on the all-to-all's
+// duration, the same for the whole pair (Op::beside_compute, DECISIONS.md).
 #pragma once
 
 #include <cstdint>

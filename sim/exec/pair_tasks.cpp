@@ -110,6 +110,19 @@ void add_backward(PairTasks& pair, std::uint8_t half, std::span<const PieceOps> 
   }
 }
 
+// Exchanges that outlast the pair's compute run the rest of their way at full speed.
+void ease_exchanges(PairTasks& pair) {
+  double compute = 0.0, exchange = 0.0;
+  for (const std::vector<Op>& ops : pair.ops)
+    for (const Op& op : ops) (op.lane == OpLane::ep ? exchange : compute) += static_cast<double>(op.duration.ps);
+  for (std::vector<Op>& ops : pair.ops)
+    for (Op& op : ops) {
+      const double slowdown = op.beside_compute.slowdown();
+      if (op.lane != OpLane::ep || exchange * slowdown <= compute) continue;
+      op.beside_compute = Pace::slowed_by(1.0 + compute / exchange * (1.0 - 1.0 / slowdown));
+    }
+}
+
 } // namespace
 
 PairTasks pair_tasks(std::span<const PieceOps> first, std::span<const PieceOps> second, const PairPasses& passes,
@@ -124,6 +137,7 @@ PairTasks pair_tasks(std::span<const PieceOps> first, std::span<const PieceOps> 
     else
       add_backward(pair, half, pieces, delay_wgrad);
   }
+  ease_exchanges(pair);
   return pair;
 }
 

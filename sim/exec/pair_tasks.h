@@ -7,6 +7,10 @@
 //   delayed      B_COMB > B_MLP > B_DISP > B_ATTN > ...      not delayed   B_COMB > B_MLP > B_WGRAD_MLP > B_DISP > ...
 //                           |               |
 //                      B_WGRAD_MLP     B_WGRAD_ATTN
+//
+// An exchange is slowed by the compute beside it (Op::beside_compute), for at most as long as the pair has compute:
+// with C its compute, E its exchanges (both alone, balanced) and s the slowdown, exchanges take s E when that is at
+// most C, else C + (E - C / s). The pair's exchanges share that factor.
 #pragma once
 
 #include <cstddef>

@@ -53,6 +53,7 @@ Op PieceTable::op(const OpCost& cost, std::int32_t moe_layer) {
   op.name = name(cost.name);
   op.beside_waiting = Pace::slowed_by(cost.contention.waiting);
   op.beside_moving = Pace::slowed_by(cost.contention.moving);
+  if (cost.cls == OpClass::ep) op.beside_compute = Pace::slowed_by(ops_.exchange_beside_compute);
   if (!cost.by_load) return op;
   op.work = cost.cls == OpClass::compute ? WorkKind::rank_load : WorkKind::hottest_load;
   op.curve = curve(*cost.by_load);

@@ -28,6 +28,35 @@ Program bare_program(const Scenario& scenario, const Schedule& schedule) {
   return program;
 }
 
+namespace {
+
+// One pass of a stage at balanced load with nothing beside it.
+Duration pass_time(const Program& program, std::int32_t stage, ActionKind kind) {
+  Duration sum;
+  if (program.stage_templates.empty()) return sum; // only the tail of a step is asked for
+  const std::int32_t t = program.stage_templates[static_cast<std::size_t>(stage)][static_cast<std::size_t>(kind)];
+  for (const Op& op : program.templates[static_cast<std::size_t>(t)].ops) sum += op.duration;
+  return sum;
+}
+
+// Weight gradients end with B, or with W in schedules that split it.
+ActionKind gradient_pass(const Schedule& schedule, std::int32_t stage) {
+  for (const auto& slots : schedule.ranks)
+    for (const Slot& slot : slots)
+      for (const Action* a : {&slot.first, slot.second ? &*slot.second : nullptr})
+        if (a && a->stage.value == stage && a->kind == ActionKind::W) return ActionKind::W;
+  return ActionKind::B;
+}
+
+// The last of n buckets is ready when the pass ends, the first an n-th of the pass after it began; so a reduction ends
+// an n-th of itself after the pass, or its own length after the first bucket. A gather is its mirror image.
+Duration lead(Duration collective, Duration pass, std::int64_t buckets) {
+  const Duration hidden = min(collective, pass);
+  return hidden - Duration{hidden.ps / buckets};
+}
+
+} // namespace
+
 void cost_positions(const Scenario& scenario, Program& program) {
   const Parallelism& p = scenario.parallelism;
   for (Position& position : program.positions) {
@@ -37,6 +66,12 @@ void cost_positions(const Scenario& scenario, Program& program) {
       position.chunks[c].dense_reduce = grad_reduce(scenario, params.dense, 0).duration;
       position.chunks[c].expert_reduce = grad_reduce(scenario, 0, params.expert).duration;
       position.chunks[c].param_gather = param_gather(scenario, params.dense, params.expert).duration;
+      const std::int64_t buckets = overlap_buckets(scenario, params.dense, params.expert);
+      const std::int32_t stage = position.stages[c];
+      position.chunks[c].reduce_lead = lead(position.chunks[c].dense_reduce + position.chunks[c].expert_reduce,
+                                            pass_time(program, stage, gradient_pass(program.schedule, stage)), buckets);
+      position.chunks[c].gather_lead =
+          lead(position.chunks[c].param_gather, pass_time(program, stage, ActionKind::F), buckets);
     }
     const RankParams all = rank_params(scenario.model, scenario.partition, position.stages, p);
     position.optimizer = optimizer_step(scenario, all.dense, all.expert).duration;

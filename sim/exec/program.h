@@ -62,6 +62,7 @@ struct Op {
   Duration duration;           // fixed work
   Pace beside_waiting;         // compute: while an expert all-to-all waits on this rank (holds SMs)
   Pace beside_moving;          // compute: while it moves data (SMs, HBM)
+  Pace beside_compute;         // expert all-to-all of an overlapped template: what compute beside it costs it
 };
 
 struct Template {
@@ -79,6 +80,10 @@ struct ChunkSync {
   Duration dense_reduce;  // reduce-scatter (or all-reduce) of dense gradients
   Duration expert_reduce; // of expert gradients
   Duration param_gather;  // parameter all-gather of the distributed optimizer
+  // Bucket by bucket, with their overlap switched on: how long before its last backward ends the reduction of the chunk
+  // can start, and how long before the end of its gather the first forward.
+  Duration reduce_lead;
+  Duration gather_lead;
 };
 
 struct Position {

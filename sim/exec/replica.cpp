@@ -85,7 +85,7 @@ void Replica::reset() {
     Time gathered;
     for (std::size_t c = 0; c < group.params_ready.size(); ++c) {
       if (program_.overlap_param_gather) gathered = gathered + program_.positions[g].chunks[c].param_gather;
-      group.params_ready[c] = gathered;
+      group.params_ready[c] = gathered - program_.positions[g].chunks[c].gather_lead;
     }
   }
   queue_.clear();

@@ -30,7 +30,7 @@ struct Group {
   std::vector<Duration> booked;      // [share][rank]
   LedgerRow booked_on_all;           // booked alike on every rank: kept once
   std::vector<Time> gradients_ready; // [chunk][rank]: end of the last backward of the chunk
-  std::vector<Time> params_ready;    // [chunk]: parameter gather of the chunk is complete
+  std::vector<Time> params_ready;    // [chunk]: its first forward may start
   std::vector<std::int64_t> tokens;  // [rank] routed rows received by all its layers and micro-batches
   std::vector<std::pair<std::size_t, const Handicap*>> handicaps; // (rank of the group, what ails it)
   std::size_t next_slot = 0;

@@ -21,7 +21,7 @@ void Replica::overlapped_collective(Group& group, const Op& op, const Action& a,
   const std::span<Time> ends = overlap_.ends(index);
   Duration moving;
   for (std::size_t first = 0; first < n_; first += width) {
-    const Duration d = work_[differ ? first / width : 0];
+    const Duration d = op.beside_compute.span_for(work_[differ ? first / width : 0]);
     const auto last = std::max_element(spans.arrive.begin() + static_cast<std::ptrdiff_t>(first),
                                        spans.arrive.begin() + static_cast<std::ptrdiff_t>(first + width));
     for (std::size_t r = first; r < first + width; ++r) {

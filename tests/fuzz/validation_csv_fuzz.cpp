@@ -2,6 +2,7 @@
 #include <set>
 
 #include "sim/base/check.h"
+#include "sim/base/error.h"
 #include "sim/config/validation_csv.h"
 #include "tests/support/fuzz.h"
 

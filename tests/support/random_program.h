@@ -100,6 +100,7 @@ class RandomProgram {
     }
     i.op.beside_waiting = Pace::slowed_by(1.0 + 0.01 * static_cast<double>(dice_.below(30)));
     i.op.beside_moving = Pace::slowed_by(1.0 + 0.01 * static_cast<double>(dice_.below(90)));
+    if (cls == OpClass::ep) i.op.beside_compute = Pace::slowed_by(1.3);
     return i;
   }
 

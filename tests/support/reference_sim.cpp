@@ -193,6 +193,7 @@ class Simulator {
         OpState& member = ranks_[g][m].ops[i];
         member.moving = true;
         member.remaining = work_of(t.ops[i], action(slot(g, rank), t.ops[i]), m);
+        if (on_ep_lane(t, t.ops[i])) member.remaining = t.ops[i].beside_compute.span_for(member.remaining);
         member.since = now_;
       }
       changed = true;

@@ -43,7 +43,8 @@ std::string piece_text(const PieceOps& piece) {
        {std::pair("F", &piece.forward), std::pair("B", &piece.backward), std::pair("W", &piece.wgrad)})
     for (const PieceOps::Item& item : *items)
       text += fmt::format("{} {} {} {} {}\n", name, tessella::name(item.role), item.op.cls == OpClass::ep ? "ep" : "-",
-                          item.op.duration.ps, item.op.beside_moving.slowdown());
+                          item.op.duration.ps,
+                          (item.op.cls == OpClass::ep ? item.op.beside_compute : item.op.beside_moving).slowdown());
   return text;
 }
 

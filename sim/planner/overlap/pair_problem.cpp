@@ -13,7 +13,7 @@ Duration PairProblem::alone(std::size_t task) const {
 Duration PairProblem::serial() const {
   Duration sum;
   for (std::size_t t = 0; t < tasks.size(); ++t) sum += alone(t);
-  return sum;
+  return sum - slowed;
 }
 
 std::vector<std::size_t> PairProblem::chain(int half) const {
@@ -31,14 +31,17 @@ std::vector<std::size_t> PairProblem::lane(OpLane lane) const {
 }
 
 PairProblem pair_problem(const PairTasks& pair) {
-  PairProblem problem{pair.passes, pair.tasks, {}};
+  PairProblem problem{pair.passes, pair.tasks, {}, {}};
   for (std::size_t t = 0; t < pair.tasks.size(); ++t) {
     TSL_CHECK(!pair.tasks[t].movable || pair.tasks[t].lane == OpLane::compute);
     TSL_CHECK(!pair.ops[t].empty());
     std::vector<TaskOp> ops;
     for (const Op& op : pair.ops[t]) {
       TSL_CHECK(op.work == WorkKind::fixed);
-      ops.push_back({op.duration, op.beside_moving});
+      const bool exchange = pair.tasks[t].lane == OpLane::ep;
+      const Duration work = exchange ? op.beside_compute.span_for(op.duration) : op.duration;
+      ops.push_back({work, op.beside_moving});
+      problem.slowed += work - op.duration;
     }
     problem.ops.push_back(std::move(ops));
   }

@@ -6,7 +6,7 @@
 //   movable tasks                follow one compute task of a chain, run on the compute lane, and nothing follows them
 //
 // The two lanes run their tasks in order, each as early as it can. While the ep lane is busy, compute proceeds at the
-// pace of the op at hand; the ep lane is never slowed.
+// pace of the op at hand. What compute costs an exchange is part of its work already (pair_tasks.h).
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ namespace tessella {
 
 // One op of a task.
 struct TaskOp {
-  Duration work; // with no neighbour
+  Duration work; // with no neighbour; of an exchange: beside compute
   Pace beside;   // while the ep lane moves data
   bool operator==(const TaskOp&) const = default;
 };
@@ -29,10 +29,11 @@ struct PairProblem {
   PairPasses passes{ActionKind::F, ActionKind::B};
   std::vector<PairTask> tasks;
   std::vector<std::vector<TaskOp>> ops; // [task], none of them empty
+  Duration slowed;                      // what compute costs the exchanges, all together
   bool operator==(const PairProblem&) const = default;
 
-  Duration alone(std::size_t task) const;
-  Duration serial() const;                          // all tasks one after another
+  Duration alone(std::size_t task) const;           // the sum of its work
+  Duration serial() const;                          // all tasks one after another, none slowed
   std::vector<std::size_t> chain(int half) const;   // tasks of an action that are not movable, in order
   std::vector<std::size_t> lane(OpLane lane) const; // tasks of a lane
 };

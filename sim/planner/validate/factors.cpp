@@ -24,7 +24,7 @@ enum Which : std::size_t {
 };
 
 constexpr std::array<FactorInfo, count> kTable = {{
-    {"clock", "time of all tensor-core kernels: sustained power against the short bursts of the tables", 0.06, false},
+    {"clock", "time of all tensor-core kernels: a run of days against minutes of benchmarks", 0.06, false},
     {"dense_fp8", "time of FP8 GEMMs beyond that: scaling, transposes, kernel choice", 0.08, false},
     {"streams", "time of bandwidth-bound kernels: what is fused and what is not", 0.25, false},
     {"scale_up", "time of TP and CP collectives inside a node: how much of them GEMMs hide", 0.3, false},
@@ -65,7 +65,7 @@ Factors neutral_factors() {
 std::optional<std::size_t> factor_of(const ProfileEntry& e) {
   const std::string_view op = e.op;
   if (starts(op, "grouped_gemm")) return experts;
-  if (op == "sustained") return clock;
+  if (op == "sustained" || starts(op, "attention") || starts(op, "gdn")) return clock;
   if (starts(op, "gemm")) return starts(e.dtype, "fp8") ? std::optional<std::size_t>(dense_fp8) : std::nullopt;
   if (op == "host_moe") return host;
   if (e.form == "contention") return beside;

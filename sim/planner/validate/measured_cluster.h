@@ -30,8 +30,16 @@ Cluster measured_cluster(const MeasuredRun& run, std::int64_t gpus);
 Profile measured_profile(const MeasuredRun& run, const Profile& profile);
 
 // With TP communication overlap (Megatron's user buffers, PyTorch's AsyncTP) the gathers and scatters of a TP group run
-// in `tp` pieces under the pieces of their GEMMs: one piece stays exposed.
+// in `tp` pieces under the pieces of their GEMMs: the first stays exposed, and of the rest what copy engines leave.
 void overlap_tp_collectives(Profile& profile, std::int64_t tp);
+
+// Fully sharded data parallelism: parameters are gathered before every use (sim/cost/whole_pass.h).
+void shard_parameters(Profile& profile);
+
+// PyTorch's scaled_dot_product_attention runs FlashAttention-2, on Hopper at 0.55 of the rate of the kernels behind the
+// profile's attention rows: 333 of 602 TFLOPS forward at head size 128 and 8,192 tokens, causal (FlashAttention's own
+// H100 figures).
+void use_flash_attention_2(Profile& profile);
 
 // A profile of a GPU that has none, for calibration only: H100's with every rate scaled by the data sheets. Nothing for
 // a GPU whose data sheet is not in the table.

@@ -11,6 +11,7 @@
 #include "sim/cost/flops.h"
 #include "sim/domain/layout.h"
 #include "sim/domain/legality.h"
+#include "sim/planner/simulate.h"
 #include "sim/planner/validate/measured_cluster.h"
 #include "sim/schedule/table.h"
 
@@ -171,6 +172,8 @@ Scenario filled_in(const MeasuredRun& run, const Model& model, const Profile& pr
   s.cluster = measured_cluster(run, *run.gpus);
   s.profile = measured_profile(run, profile);
   if (overlaps_tp(run, model)) overlap_tp_collectives(s.profile, *run.tp);
+  if (shards_parameters(run)) shard_parameters(s.profile);
+  if (has(run.framework, "torchtitan") && is_hopper(profile.gpu.name)) use_flash_attention_2(s.profile);
   if (!has(run.precision, "block") && !has(run.precision, "mx"))
     std::erase_if(s.profile.entries, [](const ProfileEntry& e) { return e.dtype == "fp8_block"; });
   const double host = has(run.overlap, "cuda graph") ? kHostOfMoeKernel * kGraphShare : kHostOfMoeKernel;
@@ -194,6 +197,16 @@ Scenario filled_in(const MeasuredRun& run, const Model& model, const Profile& pr
   if (has(run.routing, "natural"))
     if (const auto preset = routing_preset("natural")) s.routing = *preset;
   return s;
+}
+
+// The fullest rank of a fully sharded run, without recomputation.
+bool sharded_fits(const Scenario& s) {
+  const MemoryReport report = memory_of(s, schedule_of(s), 1.0);
+  const std::int64_t shards = s.parallelism.dp() * s.parallelism.cp;
+  return std::all_of(report.ranks.begin(), report.ranks.end(), [&](const RankMemory& m) {
+    const std::int64_t state = (m.weights + m.gradients).count / shards + m.optimizer.count;
+    return state + m.activations.count + m.buffers.count <= report.capacity.count;
+  });
 }
 
 } // namespace
@@ -235,6 +248,8 @@ std::variant<Scenario, NotModelled> measured_scenario(const MeasuredRun& run, co
                                            static_cast<std::int32_t>(s.parallelism.vpp),
                                            static_cast<std::int32_t>(s.num_micro_batches()));
   if (illegal) return NotModelled{"not a legal schedule: " + illegal->rule};
+  if (empty_choice(run.recompute) && shards_parameters(run) && !sharded_fits(s))
+    s.recompute = {RecomputeGranularity::full, {}};
   return s;
 }
 

@@ -8,9 +8,10 @@
 //   partition Megatron's even split; with the embedding and the loss counted as a layer each where only that divides;
 //             else as even as possible, counted so (MTP layers count as one)
 //   schedule  1f1b, interleaved when vpp > 1; combined 1F1B when `overlap` names EP, A2A or 1F1B
-//   sharding  distributed optimizer with both of its collectives overlapped; FSDP is taken for that
-//   recompute none
+//   sharding  distributed optimizer with both of its collectives overlapped; FSDP gathers parameters in every pass
+//   recompute none; FSDP recomputes all where none does not fit (Megatron's layouts are chosen to fit as they are)
 //   TP overlap for dense models of NeMo and Megatron-Bridge (their recipes set it) and where `overlap` says AsyncTP
+//   attention that of the profile; FlashAttention-2 for torchtitan on Hopper
 //   dispatcher all-to-all; "DeepEP" in any variant is DeepEP, HybridEP is HybridEP
 //   host      100 us per kernel of a MoE layer (no pass over one is shorter), half of that with CUDA graphs
 //   routing   balanced, unless the text says "natural": preset `natural`, seed 1
@@ -34,8 +35,8 @@ struct NotModelled {
 std::variant<Scenario, NotModelled> measured_scenario(const MeasuredRun& run, const Model& model,
                                                       const Profile& profile);
 
-// The row shards parameters (FSDP, ZeRO-3), which we take for the distributed optimizer: the gathers of parameters
-// before every use are missing, so it must not teach factors of kernels.
+// The row shards parameters (FSDP, ZeRO-3). How much of their gathers hides is a published mean, not a fit, so the row
+// must not teach factors of kernels.
 bool shards_parameters(const MeasuredRun& run);
 
 // Seconds per step that the row measured: step_s, else from tokens_s_gpu, else from tflops_per_gpu by our count of

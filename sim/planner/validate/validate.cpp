@@ -183,13 +183,13 @@ class Validation {
   void add_intervals() {
     std::vector<Residue> residues;
     for (const JudgedRun& j : judged_)
-      residues.push_back({j.row->group, hardware(*j.row) + j.row->kind, cell(*j.row),
+      residues.push_back({j.row->group, hardware(*j.row), j.row->kind, cell(*j.row),
                           std::log(j.row->measured_s / j.row->predicted_s)});
     for (std::size_t i = 0; i < judged_.size(); ++i) {
       ValidationRow& row = *judged_[i].row;
       const auto& sensitivity =
           unique_[work_[static_cast<std::size_t>(&row - report_.rows.data())].unique].raw.sensitivity;
-      const double left_out = left_out_quantile(residues, residues[i].kind, row.group, kShare);
+      const double left_out = left_out_quantile(residues, residues[i], kShare);
       const double width = half_width(left_out, sensitivity, profile_spread(judged_[i].scenario->profile));
       row.low_s = row.predicted_s * std::exp(-width);
       row.high_s = row.predicted_s * std::exp(width);

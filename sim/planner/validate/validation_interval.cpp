@@ -4,26 +4,33 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "sim/planner/validate/factors.h"
 
 namespace tessella {
 namespace {
 
+constexpr std::size_t kEnoughGroups = 3;
 constexpr double kMedianSigma = 0.6745; // median |x| of a standard normal
 constexpr std::size_t kClock = 0;       // its place in factor_table()
 constexpr double kNinety = 1.645;       // 90 % of it lies within
 
 } // namespace
 
-double left_out_quantile(const std::vector<Residue>& residues, const std::string& kind, const std::string& group,
-                         double q) {
+double left_out_quantile(const std::vector<Residue>& residues, const Residue& like, double q) {
   std::map<std::string, double> rows_of_cell;
-  for (const Residue& r : residues) rows_of_cell[r.cell] += 1.0;
+  std::set<std::string> groups; // of the same hardware and kind
+  for (const Residue& r : residues) {
+    rows_of_cell[r.cell] += 1.0;
+    if (r.hardware == like.hardware && r.kind == like.kind && r.group != like.group) groups.insert(r.group);
+  }
+  const bool any_hardware = groups.size() < kEnoughGroups;
   std::vector<std::pair<double, double>> error_weight;
   double total = 0.0;
   for (const Residue& r : residues) {
-    if (r.kind != kind || r.group == group) continue;
+    if (r.kind != like.kind || r.group == like.group) continue;
+    if (r.hardware != like.hardware && !any_hardware) continue;
     const double weight = 1.0 / rows_of_cell[r.cell];
     error_weight.emplace_back(std::abs(r.log_error), weight);
     total += weight;

@@ -138,6 +138,15 @@ TEST_CASE("overlapped reduction pays its latency per bucket") {
   CHECK((grad_reduce(s, 100'000'000, 0).duration - one).ps == doctest::Approx(2e9).epsilon(1e-6));
 }
 
+TEST_CASE("dense and expert gradients have buckets of their own") {
+  Scenario s = pencil_scenario(qwen3_235b(), 8);
+  s.parallelism.ep = 4;
+  CHECK(overlap_buckets(s, 0, 0) == 1);
+  CHECK(overlap_buckets(s, 40'000'000, 0) == 1);
+  CHECK(overlap_buckets(s, 40'000'001, 0) == 2);
+  CHECK(overlap_buckets(s, 100'000'000, 100'000'000) == 6);
+}
+
 TEST_CASE("tied embeddings are reduced between the first and the last stage") {
   Scenario s = qwen3_tp2_ep32();
   CHECK(embedding_grad_reduce(s).duration.ps == 0);

@@ -232,6 +232,17 @@ TEST_CASE("an op is no shorter than the host needs to issue its kernels") {
   CHECK(f[1].duration == fast[1].duration);                         // collectives are issued ahead
 }
 
+TEST_CASE("tensor-parallel gathers under their GEMMs leave one piece exposed") {
+  Scenario s = qwen3_tp2_ep32();
+  const std::vector<OpCost> whole = make_model_ops(s).kinds[0].forward;
+  s.profile.entries.push_back(pencil_entry("tp_exposed", "factor", {{"factor", 0.5}}));
+  const std::vector<OpCost> half = make_model_ops(s).kinds[0].forward;
+  CHECK(detail(half, "tp_ag").duration.ps == detail(whole, "tp_ag").duration.ps / 2);
+  CHECK(detail(half, "tp_rs").duration.ps == detail(whole, "tp_rs").duration.ps / 2);
+  CHECK(detail(half, "tp_ag").bytes == detail(whole, "tp_ag").bytes);
+  CHECK(detail(half, "dispatch").duration == detail(whole, "dispatch").duration);
+}
+
 TEST_CASE("a pass over a MoE layer is no shorter than the host needs for its kernels and collectives") {
   Scenario s = qwen3_tp2_ep32();
   const OpChain fast = make_model_ops(s).kinds[0];
@@ -250,7 +261,7 @@ TEST_CASE("a pass over a MoE layer is no shorter than the host needs for its ker
   CHECK(total(make_model_ops(s).kinds[0].forward) > total(slow.forward));
 }
 
-TEST_CASE("sustained power slows tensor-core kernels, once, and nothing else") {
+TEST_CASE("sustained power slows GEMMs, once, and nothing else") {
   Scenario s = deepseek_tp1_ep64();
   const std::vector<OpCost> burst = make_model_ops(s).kinds[0].forward;
   s.profile.entries.push_back(pencil_entry("sustained", "factor", {{"factor", 0.8}}));
@@ -258,6 +269,7 @@ TEST_CASE("sustained power slows tensor-core kernels, once, and nothing else") {
   CHECK(detail(f, "q_a").duration.ps == detail(burst, "q_a").duration.ps * 5 / 4);
   CHECK(detail(f, "fc1").duration.ps == detail(burst, "fc1").duration.ps * 5 / 4);
   CHECK(detail(f, "norm_1").duration == detail(burst, "norm_1").duration);
+  CHECK(detail(f, "core").duration == detail(burst, "core").duration); // its table is of long kernels
   CHECK(detail(f, "dispatch").duration == detail(burst, "dispatch").duration);
 }
 

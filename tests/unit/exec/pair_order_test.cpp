@@ -154,3 +154,26 @@ TEST_CASE("Orders that cannot run are refused with the reason") {
   std::swap(plan.compute[0], plan.compute[13]);
   CHECK(order_problem(pair.tasks, plan)->message.starts_with("the lanes wait for each other"));
 }
+
+TEST_CASE("Compute slows the exchanges of its pair, for as long as there is compute") {
+  const auto layer_with = [](std::int64_t exchange) {
+    PieceOps p = moe_layer();
+    for (auto* items : {&p.forward, &p.backward})
+      for (PieceOps::Item& i : *items)
+        if (i.op.cls == OpClass::ep) {
+          i.op.duration = {exchange};
+          i.op.beside_compute = Pace::slowed_by(1.25);
+        }
+    return p;
+  };
+  const auto slowdown = [&](std::int64_t exchange) {
+    const PairTasks pair = pair_tasks(std::vector{layer_with(exchange)}, std::vector{layer_with(exchange)}, kFB, true);
+    for (const std::vector<Op>& ops : pair.ops)
+      if (ops.front().lane == OpLane::ep) return ops.front().beside_compute.slowdown();
+    return 0.0;
+  };
+  // The pair computes for 13 + 41 = 54.
+  CHECK(slowdown(10) == 1.25);
+  // Four exchanges of 54: 43.2 of their 216 pass in the 54 beside compute, the rest at full speed.
+  CHECK(slowdown(54) == doctest::Approx((54.0 + 216.0 - 43.2) / 216.0).epsilon(1e-5));
+}

@@ -174,12 +174,18 @@ TEST_CASE("factors of 1 change nothing; a factor stretches its entries' time") {
 
 TEST_CASE("intervals leave the own group out and vote by kind of run") {
   std::vector<Residue> r;
-  for (int i = 0; i < 10; ++i) r.push_back({"a", "dense", "many", 0.5});
-  r.push_back({"b", "dense", "one", 0.1});
-  r.push_back({"c", "dense", "two", -0.2});
-  CHECK(left_out_quantile(r, "dense", "a", 0.9) == doctest::Approx(0.2));
-  CHECK(left_out_quantile(r, "dense", "b", 0.5) == doctest::Approx(0.2)); // ten like rows are one vote
-  CHECK(left_out_quantile(r, "moe", "b", 0.5) == 0.0);
+  for (int i = 0; i < 10; ++i) r.push_back({"a", "hopper", "dense", "many", 0.5});
+  r.push_back({"b", "hopper", "dense", "one", 0.1});
+  r.push_back({"c", "hopper", "dense", "two", -0.2});
+  r.push_back({"d", "hopper", "dense", "three", 0.3});
+  r.push_back({"e", "old", "dense", "four", 0.9});
+  CHECK(left_out_quantile(r, {"a", "hopper", "dense", "", 0.0}, 0.9) == doctest::Approx(0.3));
+  CHECK(left_out_quantile(r, {"b", "hopper", "dense", "", 0.0}, 0.5) ==
+        doctest::Approx(0.3)); // ten like rows: one vote
+  CHECK(left_out_quantile(r, {"b", "hopper", "moe", "", 0.0}, 0.5) == 0.0);
+  // Fewer than three other groups of its hardware: all hardware counts.
+  CHECK(left_out_quantile(r, {"e", "old", "dense", "", 0.0}, 0.9) == doctest::Approx(0.5));
+  CHECK(left_out_quantile(r, {"f", "old", "dense", "", 0.0}, 0.9) == doctest::Approx(0.9));
   CHECK(half_width(0.3, {1.0}, {0.4 / 1.645}) == doctest::Approx(0.5));
 }
 
