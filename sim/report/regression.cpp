@@ -12,12 +12,23 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kShown = 12; // moves of one artefact; the rest is counted
+constexpr std::size_t kShown = 6; // moves of one group (pairs, ledger, stages, ...) of an artefact; the rest is counted
 
 std::vector<Move> moves_of(const Regression& r, Artefact artefact) {
   std::vector<Move> out;
   std::copy_if(r.moves.begin(), r.moves.end(), std::back_inserter(out),
                [&](const Move& m) { return m.artefact == artefact; });
+  return out;
+}
+
+// The first of each group, so that many pairs do not hide the ledger. O(moves * shown).
+std::vector<Move> shown(const std::vector<Move>& moves) {
+  const auto group = [](const Move& m) { return m.name.substr(0, m.name.find('.')); };
+  std::vector<Move> out;
+  for (const Move& m : moves) {
+    const auto same = std::count_if(out.begin(), out.end(), [&](const Move& o) { return group(o) == group(m); });
+    if (static_cast<std::size_t>(same) < kShown) out.push_back(m);
+  }
   return out;
 }
 
@@ -40,9 +51,9 @@ std::string artefact_lines(const Regression& r, const char* indent) {
     const std::vector<Move> moves = moves_of(r, artefact);
     out += fmt::format("{}{}: {}\n", indent, name(artefact),
                        moves.empty() ? "unchanged" : fmt::format("{} moved", moves.size()));
-    for (std::size_t i = 0; i < std::min(moves.size(), kShown); ++i)
-      out += fmt::format("{}  {}\n", indent, move_text(moves[i]));
-    if (moves.size() > kShown) out += fmt::format("{}  and {} more\n", indent, moves.size() - kShown);
+    const std::vector<Move> first = shown(moves);
+    for (const Move& m : first) out += fmt::format("{}  {}\n", indent, move_text(m));
+    if (moves.size() > first.size()) out += fmt::format("{}  and {} more\n", indent, moves.size() - first.size());
   }
   return out;
 }
@@ -149,10 +160,9 @@ std::string regression_markdown(const std::string& baseline, std::span<const Reg
     for (const std::string& cause : causes(r)) out += fmt::format("- moved by {}\n", cell(cause));
     out += "\n| artefact | value | expected | now | |\n|---|---|---|---|---|\n";
     for (int a = 0; a < kNumArtefacts; ++a) {
-      const std::vector<Move> moves = moves_of(r, static_cast<Artefact>(a));
-      for (std::size_t i = 0; i < std::min(moves.size(), kShown); ++i)
-        out += fmt::format("| {} | {} | {} | {} | {} |\n", name(moves[i].artefact), cell(moves[i].name),
-                           cell(moves[i].before), cell(moves[i].after), cell(moves[i].how));
+      for (const Move& m : shown(moves_of(r, static_cast<Artefact>(a))))
+        out += fmt::format("| {} | {} | {} | {} | {} |\n", name(m.artefact), cell(m.name), cell(m.before),
+                           cell(m.after), cell(m.how));
     }
   }
   return out;

@@ -14,7 +14,7 @@ namespace {
 
 Scenario scenario(std::vector<std::string> overrides) {
   LoadOptions options;
-  options.overrides = {"batch.gbs=128"};
+  options.overrides = {"batch.gbs=128", "parallelism.pipeline_model_parallel_layout=null"};
   options.overrides.insert(options.overrides.end(), overrides.begin(), overrides.end());
   return load_scenario("experiments/10_dbo_ablation/experiment.yaml", options);
 }
@@ -40,8 +40,11 @@ Regression deferred_earlier() {
   for (const char* ep : {"parallelism.ep=16", "parallelism.ep=32"}) {
     for (const char* gbs : {"batch.gbs=128", "batch.gbs=256"}) {
       const Scenario s = scenario({ep, gbs});
-      r = diff(planned(s), planned(s, {0.3}), {});
-      if (moved(r, Artefact::imbalance, "layout")) return r;
+      const Snapshot before = planned(s);
+      for (const double defer_above : {0.3, 0.0, 0.6}) {
+        r = diff(before, planned(s, {defer_above}), {});
+        if (moved(r, Artefact::imbalance, "layout")) return r;
+      }
     }
   }
   return r;
