@@ -9,7 +9,6 @@
 #include "sim/cli/exit_code.h"
 #include "sim/cli/html_file.h"
 #include "sim/config/read_result.h"
-#include "sim/config/source.h"
 #include "sim/report/comparison.h"
 
 namespace tessella {
@@ -39,7 +38,7 @@ int report(const ReportFlags& flags) {
   std::vector<FlatResult> values;
   for (const std::string& file : flags.results) {
     refuse_experiment(file);
-    std::string text = read_file(file);
+    std::string text = read_result_file(file);
     values.push_back(read_result_text(file, text));
     inputs.push_back({file, std::move(text)});
   }

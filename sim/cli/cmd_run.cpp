@@ -17,6 +17,7 @@
 #include "sim/exec/lower.h"
 #include "sim/exec/routed_loads.h"
 #include "sim/planner/simulate.h"
+#include "sim/planner/step_traffic.h"
 #include "sim/report/csv.h"
 #include "sim/report/json.h"
 #include "sim/report/text.h"
@@ -128,8 +129,10 @@ int run(const RunFlags& flags) {
   if (!flags.precision.empty()) options.enough = enough_at(fraction_of(flags.precision));
   options.progress = [progress](std::int64_t done, std::int64_t total) { progress->update(done, total); };
   RunResult result = simulate(scenario, options);
-  if ((!flags.json.empty() || !flags.report.empty()) && !is_uniform(scenario.profile))
+  if ((!flags.json.empty() || !flags.report.empty()) && !is_uniform(scenario.profile)) {
     result.load_rows = first_step_loads(scenario);
+    result.traffic = step_traffic(scenario);
+  }
   if (!flags.trace.empty()) {
     const auto dropped = write_trace_file(scenario, result, flags.trace);
     if (dropped) result.warnings.push_back(*dropped);

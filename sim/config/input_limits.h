@@ -18,6 +18,7 @@ inline constexpr std::array kLimits = std::to_array<Limit>({
     // files
     {"max_file_bytes", 2 << 20}, // yaml-cpp may hold some 240 bytes per bracket that is not closed
     {"max_trace_bytes", 256 << 20},
+    {"max_result_bytes", 64 << 20}, // of run --json, every rank of a large job included
     {"max_nodes", 100'000},
     {"max_depth", 32},
     {"max_text", 1 << 16}, // characters of one string

@@ -19,6 +19,18 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// What a file that is not JSON looks like.
+std::string role_of(const std::string& text) {
+  if (text.starts_with("SQLite format 3"))
+    return "; it looks like a results database of tessella sweep (tessella sweep --csv lists it)";
+  if (text.starts_with("<!doctype html") || text.starts_with("<html"))
+    return "; it looks like a report (open it in a browser)";
+  if (text.starts_with("\x1f\x8b")) return "; it is gzip-compressed, as traces are (open those at ui.perfetto.dev)";
+  if (text.find("\nexperiment:") != std::string::npos || text.starts_with("experiment:"))
+    return "; it looks like an experiment (tessella run)";
+  return "; expected a result of tessella run --json, or an experiment.yaml";
+}
+
 // What a JSON file that is no result looks like, so that a user learns where it belongs.
 std::string role_of(const Json& root) {
   if (!root.is_object()) return "";
@@ -72,8 +84,7 @@ void flatten_settings(const Node& node, const std::string& name, NamedTexts& out
 FlatResult read_result_text(const std::string& name, const std::string& text) {
   require_role(name, text, FileRole::result);
   const Json root = Json::parse(text, nullptr, false);
-  if (root.is_discarded())
-    throw InputError(name, "is not JSON; expected a result of tessella run --json, or an experiment.yaml");
+  if (root.is_discarded()) throw InputError(name, "is not JSON" + role_of(text));
   if (!root.is_object() || !root.contains("step_time_s") || !root.contains("ledger"))
     throw InputError(name, "is not a result of tessella run --json" + role_of(root));
   FlatResult out;
@@ -88,8 +99,12 @@ FlatResult read_result_text(const std::string& name, const std::string& text) {
   return out;
 }
 
+std::string read_result_file(const std::filesystem::path& file) {
+  return read_file(file, limit("max_result_bytes"));
+}
+
 FlatResult read_result(const std::filesystem::path& file) {
-  return read_result_text(display_path(file), read_file(file));
+  return read_result_text(display_path(file), read_result_file(file));
 }
 
 NamedTexts experiment_settings(const std::filesystem::path& file, const std::vector<std::string>& overrides) {

@@ -11,6 +11,8 @@ namespace tessella {
 
 // The text of `tessella run --json`. InputError when it is something else, which it names where it knows it.
 FlatResult read_result_text(const std::string& name, const std::string& text);
+// The text of a result, which may be large. InputError when it cannot be read.
+std::string read_result_file(const std::filesystem::path& file);
 FlatResult read_result(const std::filesystem::path& file);
 
 // Every value of an experiment file under its canonical key, after overrides:

@@ -100,6 +100,15 @@ struct Capacity {
   bool operator==(const Capacity&) const = default;
 };
 
+// One kind of collective in one step, mean over ranks: planner/step_traffic.h.
+struct TrafficRow {
+  std::string lane;       // "ep", "tp", "cp"
+  std::string collective; // and how far it reaches: "dispatch_deepep fabric", "all_gather node"
+  double bytes = 0.0;     // a rank sends
+  double alone_s = 0.0;   // with nothing beside it, at balanced load
+  bool operator==(const TrafficRow&) const = default;
+};
+
 struct RunResult {
   std::vector<Duration> step_times; // one per simulated step
   Duration step_time;               // mean
@@ -139,8 +148,9 @@ struct RunResult {
   // [MoE layer][EP rank]: routed rows received by one EP group in the first step, over its micro-batches. Empty for a
   // dense model, and when nobody asked (exec/routed_loads.h).
   std::vector<std::vector<std::int64_t>> load_rows;
-  std::vector<std::string> lanes; // names, for TraceEvent::lane
-  std::vector<TraceEvent> events; // only for the chosen ranks and steps
+  std::vector<TrafficRow> traffic; // empty when nobody asked
+  std::vector<std::string> lanes;  // names, for TraceEvent::lane
+  std::vector<TraceEvent> events;  // only for the chosen ranks and steps
   std::vector<TraceFlow> flows;
   SimStats sim;
 };

@@ -54,7 +54,8 @@ Json json(const std::vector<TextChange>& list) {
 
 Json json(const std::vector<NumberChange>& list) {
   Json out = Json::array();
-  for (const NumberChange& c : list) out.push_back({{"name", c.name}, {"before", c.before}, {"after", c.after}});
+  for (const NumberChange& c : list)
+    out.push_back({{"name", c.name}, {"before", c.before}, {"after", c.after}, {"by", c.after - c.before}});
   return out;
 }
 

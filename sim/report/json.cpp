@@ -93,6 +93,17 @@ Json expert_load_json(const Scenario& s, const RunResult& r) {
           {"rows", r.load_rows}};
 }
 
+Json traffic_json(const RunResult& r) {
+  Json out = Json::array();
+  for (const TrafficRow& row : r.traffic)
+    out.push_back({{"lane", row.lane},
+                   {"collective", row.collective},
+                   {"bytes_per_rank", row.bytes},
+                   {"alone_s", row.alone_s},
+                   {"gb_per_s", row.alone_s > 0.0 ? row.bytes / row.alone_s * 1e-9 : 0.0}});
+  return out;
+}
+
 Json warnings_json(const Scenario& s, const RunResult& r) {
   Json out = s.warnings;
   for (const std::string& warning : r.warnings) out.push_back(warning);
@@ -157,6 +168,15 @@ Json stage_json(const StageContent& stage) {
           {"loss", stage.loss}};
 }
 
+// "none", "full", or what is recomputed: "moe_act layernorm".
+std::string recompute_text(const Recompute& recompute) {
+  if (recompute.granularity == RecomputeGranularity::none) return "none";
+  if (recompute.granularity == RecomputeGranularity::full) return "full";
+  std::string text;
+  for (const RecomputeModule module : recompute.modules) text += (text.empty() ? "" : " ") + std::string(name(module));
+  return text;
+}
+
 // The plan as it ran, in Megatron's names.
 Json plan_json(const Scenario& s, const RunResult& r) {
   const Parallelism& p = s.parallelism;
@@ -182,6 +202,9 @@ Json plan_json(const Scenario& s, const RunResult& r) {
       {"precision", name(s.precision)},
       {"moe_token_dispatcher_type", name(s.dispatcher)},
       {"schedule", s.schedule.name},
+      {"overlap_moe_expert_parallel_comm", s.schedule.overlap_moe_expert_parallel_comm},
+      {"delay_wgrad_compute", s.schedule.delay_wgrad_compute},
+      {"recompute", recompute_text(s.recompute)},
       {"flops_convention", name(s.flops_convention)},
       {"partition", std::move(partition)},
   };
@@ -271,6 +294,7 @@ std::vector<Block> views(const Scenario& s, const RunResult& r) {
       {"step_times_s", compact(step_times_json(r))},
       {"stages", lines(stages_json(r))},
       {"pipeline_ranks", lines(pipeline_ranks_json(s, r))},
+      {"traffic", lines(traffic_json(r))},
       {"expert_load", compact(expert_load_json(s, r))},
   };
 }

@@ -9,7 +9,7 @@ export function bar(parts, full, attributes = {}) {
       class: "cell", style: { width: `${wide * 100}%`, background: part.fill, color: part.ink },
       onpointermove: (event) => tooltip([part.name, part.text], event.clientX, event.clientY),
       onpointerleave: () => tooltip(null),
-    }, wide > 0.07 && h("span", { class: "label" }, part.label ?? part.text));
+    }, wide > 0.01 && h("span", { class: "label" }, part.label ?? part.text));
   });
   return h("div", { class: "bar", role: "img", ...attributes,
     "aria-label": parts.filter((part) => part.amount > 0).map((part) => `${part.name} ${part.text}`).join(", ") }, cells);
@@ -38,8 +38,8 @@ export function partTable(source, base, shares, format, unit) {
 export function barRows(rows, ticks) {
   return h("div", { class: "rows" },
     rows.map((row) => h("div", { class: "row" }, h("span", { class: "name" }, row.name), row.bar,
-      h("span", { class: "total" }, row.total))),
+      row.total && h("span", { class: "total" }, row.total))),
     h("div", { class: "row axis", "aria-hidden": "true" }, h("span", { class: "name" }),
       h("div", { class: "ticks" }, ticks.map((tick) => h("span", { style: { left: `${tick.at * 100}%` } }, tick.text))),
-      h("span", { class: "total" })));
+      rows.some((row) => row.total) && h("span", { class: "total" })));
 }

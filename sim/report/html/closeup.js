@@ -3,6 +3,7 @@ import { axisBottom } from "d3-axis";
 import { scaleLinear } from "d3-scale";
 import { select } from "d3-selection";
 import { h, onTheme, onWidth, section, sharp, svg, tooltip } from "./dom.js";
+import { legend } from "./bars.js";
 import { axisTime, count, nanoseconds } from "./format.js";
 import { ink, kindOf, laneOf } from "./palette.js";
 import { prepare } from "./timeline_row.js";
@@ -112,5 +113,6 @@ export function closeup(source) {
   return section("closeup", paired ? "A pair close up" : "An action close up",
     paired ? "Two actions share one GPU: communication of one runs beside compute of the other. Colours are those of the action."
       : "Lane by lane. Nothing runs beside something else here: the schedule does not pair actions.",
+    legend([...new Set(rows.flatMap((row) => [...row.kind]))].filter((letter) => "FBIWR".includes(letter)).map(kindOf)),
     h("div", { class: "controls" }, h("label", {}, "rank ", chooser), step("←", "previous action", -1), step("→", "next action", 1), name), box);
 }

@@ -1,7 +1,7 @@
 // Two results beside each other: what differs going in, what moved coming out, whether it means anything.
 import { h, section, value } from "./dom.js";
 import { bar, legend, parts } from "./bars.js";
-import { duration, gib, percent, ratio, signedDuration, signedPercent, whole, decimal1, text } from "./format.js";
+import { duration, gib, percent, ratio, signedDuration, whole, decimal1, text } from "./format.js";
 import { shares } from "./palette.js";
 
 const LETTERS = ["A", "B"];
@@ -24,11 +24,11 @@ function headlineTable(sources) {
 }
 
 function moved(comparison) {
-  const most = Math.max(1e-30, ...comparison.ledger.map((one) => Math.abs(one.after - one.before)));
+  const most = Math.max(1e-30, ...comparison.ledger.map((one) => Math.abs(one.by)));
   const colour = (name) => shares.find((share) => share.path === name)?.fill ?? "#888888";
   return h("table", { class: "data moved" }, h("thead", {}, h("tr", {}, ["", "A", "B", "B − A", ""].map((name) => h("th", { scope: "col" }, name)))),
     h("tbody", {}, comparison.ledger.map((one) => {
-      const by = one.after - one.before;
+      const { by } = one;
       return h("tr", {}, h("th", { scope: "row" }, shares.find((share) => share.path === one.name)?.name ?? one.name),
         h("td", {}, duration(one.before)), h("td", {}, duration(one.after)), h("td", {}, signedDuration(by)),
         h("td", { class: "both" }, h("i", { style: { background: colour(one.name), width: `${(Math.abs(by) / most) * 50}%`,
@@ -45,16 +45,17 @@ function changes(title, list) {
 
 export function compareView(sources, comparison) {
   const used = shares.filter((share) => sources.some((source) => parts(source.result.ledger, [share], percent)[0].amount > 0));
-  const verdict = h("p", { class: "verdict" }, h("b", {}, `B takes ${signedPercent(comparison.relative)} `), "of the time of A: ",
-    meanings[comparison.significance] ?? comparison.significance, ".",
-    !comparison.has_interval && " Each simulated one step, so there is no interval.");
+  const longest = Math.max(...sources.map((source) => source.result.step_time_s));
+  const verdict = h("p", { class: "verdict" }, h("b", {}, `B takes ${percent(Math.abs(comparison.relative))} ${comparison.relative < 0 ? "less" : "more"} time than A`), ": ",
+    comparison.has_interval || comparison.significance === "tie" ? meanings[comparison.significance] : "more than the tie band; each simulated one step, so there is no interval", ".");
   return [
     h("header", { class: "title" }, h("h1", {}, "A or B"),
       sources.map((source, i) => h("p", { class: "sub" }, h("b", { class: "letter" }, LETTERS[i]), " ", source.name, h("span", { class: "faint" }, " ",
         value(source, "plan.model", text), " on ", value(source, "ranks", whole), " × ", value(source, "gpu", text)))), verdict),
     section("headline", "The two results", null, headlineTable(sources)),
-    section("where", "Where the steps go", "Mean of all ranks; each bar is one whole step.", legend(used),
-      sources.map((source, i) => h("div", { class: "row" }, h("span", { class: "name" }, LETTERS[i]), bar(parts(source.result.ledger, used, percent), 1, { class: "bar tall" }),
+    section("where", "Where the steps go", "Mean of all ranks, both on one scale of time.", legend(used),
+      sources.map((source, i) => h("div", { class: "row" }, h("span", { class: "name" }, LETTERS[i]), h("div", { class: "scaled" }, h("div", { style: { width: `${(source.result.step_time_s / longest) * 100}%` } },
+          bar(parts(source.result.ledger, used, percent), 1, { class: "bar tall" }))),
         h("span", { class: "total" }, value(source, "step_time_s", duration)))),
       h("h3", {}, "What moved, per step"), comparison.ledger.length === 0 ? h("p", { class: "note" }, "Nothing above 0.01 % of the step.") : moved(comparison)),
     section("differs", "What differs going in", null, h("div", { class: "columns" }, changes("Settings", comparison.settings), changes("Files", comparison.inputs))),

@@ -24,10 +24,10 @@ export const percent2 = (fraction) => `${(fraction * 100).toFixed(2)}`;
 export const count = (n) => count0(n);
 export const whole = (x) => count0(Math.round(x));
 export const gib = (bytes) => (bytes / 1073741824).toFixed(2);
+export const gigabytes = (bytes) => (bytes / 1e9).toFixed(digits(bytes / 1e9));
 export const decimal1 = (x) => x.toFixed(1);
 export const ratio = (x) => x.toFixed(2);
 export const text = (x) => String(x);
-export const signedPercent = (fraction) => `${fraction < 0 ? "−" : "+"}${Math.abs(fraction * 100).toFixed(1)} %`;
 export const signedDuration = (s) => `${s < 0 ? "−" : "+"}${duration(Math.abs(s))}`;
 
 // Ticks of a time axis share one unit: axisTime(12.5) -> seconds => "2.5 s".

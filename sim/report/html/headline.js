@@ -46,7 +46,7 @@ export function headline(source) {
     tile("MFU", value(source, "mfu", percent), "", "of ", value(source, "bf16_peak_tflops", decimal1),
       " TFLOP/s dense BF16, without recompute; HFU ", value(source, "hfu", percent)),
     tile("Tokens", value(source, "tokens_per_s_per_gpu", whole), "/s/GPU", value(source, "tflops_per_gpu", decimal1),
-      ` model TFLOP/s/GPU, ${convention} attention counted`),
+      ` model TFLOP/s/GPU, ${convention}`),
     tile("Peak memory", value(source, "memory.peak_bytes", gib), "GiB", "of ",
       value(source, "memory.capacity_bytes", gib), " GiB, pipeline rank ", value(source, "memory.stage", count),
       h("br"), result.memory?.fits === false ? h("strong", { class: "bad" }, "✕ does not fit") : "✓ fits"));

@@ -37,7 +37,7 @@ export function expertLoads(source) {
     context.textBaseline = "middle";
     context.textAlign = "right";
     const every = Math.ceil(14 / high);
-    rows.forEach((_, i) => i % every === 0 && context.fillText(String(load.layers[i]), LEFT - 6, i * high + high / 2));
+    rows.forEach((_, i) => i % every === 0 && context.fillText(String(load.layers[i]), LEFT - 6, Math.max(6, i * high + high / 2)));
     context.textAlign = "center";
     const each = Math.ceil(30 / wide);
     rows[0].forEach((_, i) => i % each === 0 && context.fillText(String(i), LEFT + (i + 0.5) * wide, rows.length * high + 9));

@@ -5,12 +5,13 @@ import { byPipelineRank, memory, stageTimes } from "./stages.js";
 import { singleRanks } from "./ranks.js";
 import { timeline } from "./timeline.js";
 import { closeup } from "./closeup.js";
+import { communication } from "./communication.js";
 import { expertLoads } from "./loads.js";
 import { stepTimes } from "./steps.js";
 import { evidence, inputs, warnings } from "./evidence.js";
 import { compareView } from "./compare.js";
 
-const VIEWS = [whereItGoes, byPipelineRank, timeline, closeup, memory, stageTimes, singleRanks, expertLoads, stepTimes, evidence, inputs];
+const VIEWS = [whereItGoes, byPipelineRank, timeline, closeup, memory, stageTimes, communication, expertLoads, singleRanks, stepTimes, evidence, inputs];
 
 function contents(sections) {
   return h("nav", { "aria-label": "contents" }, sections.map((one) =>

@@ -23,7 +23,7 @@ export function singleRanks(source) {
     h("option", { value: p }, `PP ${p}: ranks ${count(p * each)} to ${count((p + 1) * each - 1)}`)));
   const table = h("div", { "aria-live": "polite" });
 
-  const columnAt = (rank) => LEFT + ((rank - state.position * each) * (state.width - 2 * LEFT)) / each;
+  const columnAt = (rank) => Math.round(LEFT + ((rank - state.position * each) * (state.width - 2 * LEFT)) / each); // whole pixels
   function draw() {
     const context = sharp(canvas, state.width, HEIGHT);
     const longest = Math.max(...rows.slice(state.position * each, (state.position + 1) * each).map((row) => row.reduce((a, b) => a + b, 0)));
@@ -33,7 +33,7 @@ export function singleRanks(source) {
       rows[rank].forEach((ps, i) => {
         const height = (ps / longest) * (HEIGHT - 20);
         context.fillStyle = columns[i].fill;
-        context.fillRect(x, y - height, w > 4 ? w - 1 : w + 0.3, height + 0.3);
+        context.fillRect(x, y - height, w > 4 ? w - 1 : w, height + 0.3);
         y -= height;
       });
     }

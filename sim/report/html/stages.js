@@ -4,7 +4,7 @@ import { scaleBand, scaleLinear } from "d3-scale";
 import { select } from "d3-selection";
 import { at, h, onWidth, section, svg, tooltip, value } from "./dom.js";
 import { bar, barRows, legend, parts } from "./bars.js";
-import { axisTime, count, duration, gib, percent } from "./format.js";
+import { axisTime, count, decimal1, duration, gib, percent } from "./format.js";
 import { kinds, memoryParts, shares } from "./palette.js";
 
 export function byPipelineRank(source) {
@@ -13,8 +13,7 @@ export function byPipelineRank(source) {
   const used = shares.filter((share) => list.some((one) => at(one.ledger, share.path) > 0));
   return section("ranks", "Each pipeline rank", "First step, mean of the ranks at each position of the pipeline. Idle time is grey.",
     legend(used),
-    barRows(list.map((one, i) => ({ name: `PP ${one.pipeline_rank}`, bar: bar(parts(one.ledger, used, percent), 1),
-      total: [value(source, `pipeline_ranks.${i}.ledger.compute`, percent), h("span", { class: "unit" }, " compute")] })),
+    barRows(list.map((one) => ({ name: `PP ${one.pipeline_rank}`, bar: bar(parts(one.ledger, used, percent), 1) })),
     [0, 0.25, 0.5, 0.75, 1].map((x) => ({ at: x, text: `${x * 100} %` }))));
 }
 
@@ -25,8 +24,8 @@ export function memory(source) {
   const capacity = result.memory.capacity_bytes;
   const full = Math.max(capacity, ...list.map((one) => one.memory.peak_bytes)) * 1.02;
   const line = h("span", { class: "limit", style: { left: `${(capacity / full) * 100}%` } });
-  const rows = list.map((one, i) => {
-    const stacked = bar(parts(one.memory, memoryParts, (b) => `${gib(b)} GiB`).map((part) => ({ ...part, label: part.text.slice(0, -7) })), full);
+  const rows = list.map((one) => {
+    const stacked = bar(parts(one.memory, memoryParts, (b) => `${gib(b)} GiB`).map((part) => ({ ...part, label: decimal1(part.amount / 1073741824) })), full);
     stacked.append(line.cloneNode());
     return { name: `PP ${one.pipeline_rank}`, bar: stacked,
       total: [value(source, `pipeline_ranks.${result.pipeline_ranks.indexOf(one)}.memory.peak_bytes`, gib), h("span", { class: "unit" }, " GiB")] };
@@ -60,7 +59,7 @@ function stageColumns(source, stages, width) {
     .call(axisBottom(x).tickSizeOuter(0).tickValues(x.domain().filter((i) => i % every === 0)));
   select(root).append("g").attr("class", "axis grid").attr("transform", `translate(${left},0)`)
     .call(axisLeft(y).ticks(4).tickSize(-(width - left - 8)).tickFormat(axisTime(y.domain()[1])));
-  root.append(svg("text", { class: "axisname", x: (left + width) / 2, y: height - 2, "text-anchor": "middle" }, "stage"));
+  root.append(svg("text", { class: "axisname", x: (left + width) / 2, y: height - 4, "text-anchor": "middle" }, "stage"));
   stages.forEach((stage, i) => {
     const show = (event) => tooltip([`stage ${i}: ${content(source.result.plan.partition?.[i])}`,
       `forward ${duration(stage.forward_s)}`, `backward ${duration(stage.backward_s)}`], event.clientX, event.clientY);
@@ -78,7 +77,7 @@ export function stageTimes(source) {
   if (stages.length === 0) return null;
   const box = h("div", { class: "chart" });
   onWidth(box, (width) => box.replaceChildren(stageColumns(source, stages, width)));
-  return section("stages", "Stages", "One micro-batch through each stage, communication included. The slowest sets the pace.",
+  return section("stages", "Stages", "One micro-batch through each stage, communication included; the slowest sets the pace. A pair counts with its first action.",
     legend([kinds.F, kinds.B]), box,
     h("details", {}, h("summary", {}, "As a table"), h("table", { class: "data" },
       h("thead", {}, h("tr", {}, ["stage", "holds", "forward", "backward"].map((name) => h("th", { scope: "col" }, name)))),

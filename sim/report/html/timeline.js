@@ -53,7 +53,7 @@ export function timeline(source) {
       context.fillText(count(row.rank), LEFT - 8, TOP + i * ROW + (ROW - 4) / 2);
     });
     context.fillStyle = ink("faint");
-    context.fillText("rank", LEFT - 8, TOP / 2);
+    context.fillText("rank", LEFT - 22, TOP / 2);
     axis.setAttribute("width", state.width);
     const label = axisTime((to - from) / 1e9);
     const seconds = scaleLinear([from / 1e9, to / 1e9], [LEFT, state.width - 8]);
@@ -127,12 +127,12 @@ export function timeline(source) {
   const used = [...new Set(rows.flatMap((row) => [...row.lane]))].filter((lane) => data.lanes[lane] !== "compute");
   const button = (name, text, act) => h("button", { type: "button", title: name, "aria-label": name, onclick: act }, text);
   return section("timeline", "Timeline",
-    "One step of one rank per pipeline position. Boxes are actions with their micro-batch; white is idle. Zoom in to see ops.",
+    "One step of one rank per pipeline position. Boxes are actions with their micro-batch; the pale ground is idle time. Zoom in to see ops.",
     legend([...letters.map(kindOf), ...used.map((lane) => laneOf(data.lanes[lane]))]),
     h("div", { class: "controls" }, button("zoom in", "+", () => zoomBy(2)), button("zoom out", "−", () => zoomBy(0.5)),
       button("whole step", "Whole step", reset),
-      rows.some((row) => row.opBegin.length) && button("where ops are shown", "Ops", () => show(...middle(rows, data))), said),
-    box, whatIsLeftOut(data, last));
+      rows.some((row) => row.opBegin.length) && button("where ops are shown", "Show ops", () => show(...middle(rows, data))), said),
+    box, rows.some((row) => row.stages.length > 1) && h("p", { class: "note" }, "A rank's later stages are drawn lighter."), whatIsLeftOut(data, last));
 }
 
 function hint() {
@@ -143,7 +143,7 @@ function hint() {
 function middle(rows, data) {
   const row = rows.find((one) => one.opBegin.length > 0);
   const at = row.opBegin[Math.floor(row.opBegin.length / 2)];
-  const lengths = row.begin.map((begin, i) => row.end[i] - begin).sort((a, b) => a - b);
+  const lengths = row.begin.map((begin, i) => row.end[i] - begin).filter((_, i) => "FBI".includes(row.kind[i])).sort((a, b) => a - b);
   const half = 2 * lengths[Math.floor(lengths.length / 2)];
   return [Math.max(at - half, data.ops_from_ns), Math.min(at + half, data.ops_to_ns)];
 }

@@ -106,6 +106,7 @@ TEST_CASE("JSON parses back to the same numbers, in the documented order") {
                                          "step_times_s",
                                          "stages",
                                          "pipeline_ranks",
+                                         "traffic",
                                          "expert_load",
                                          "sim"});
   CHECK(json["step_time_s"] == 0.015);
