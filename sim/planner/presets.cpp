@@ -33,10 +33,10 @@ constexpr std::array kPresets = {
            Cut::uniform, true, "none"},
     Preset{"zero_bubble", "layers evenly, two chunks in a V, weight gradients split off", "zb_v", Chunks::two,
            Cut::uniform, false, "none"},
-    Preset{"tessera_static", "partition planned on simulated step time, expert overlap", "interleaved_1f1b",
-           Chunks::experiment, Cut::planned, true, "none"},
+    Preset{"tessera_static", "partition planned on simulated step time, expert overlap in searched orders",
+           "interleaved_1f1b", Chunks::experiment, Cut::planned, true, "none", "align_defer"},
     Preset{"tessera", "tessera_static with the greedy bubble optimizer", "interleaved_1f1b", Chunks::experiment,
-           Cut::planned, true, "greedy"},
+           Cut::planned, true, "greedy", "align_defer"},
 };
 
 // The scenario with the preset's schedule and chunks; its partition is not yet the preset's.
@@ -50,6 +50,8 @@ Scenario with_schedule(const Preset& preset, Scenario s) {
   const bool pairs_itself = find_schedule(s.schedule.name)->has_pairs;
   s.schedule.overlap_moe_expert_parallel_comm = preset.overlaps && !pairs_itself && s.parallelism.ep > 1;
   s.schedule.delay_wgrad_compute = s.schedule.overlap_moe_expert_parallel_comm;
+  s.overlap = {};
+  s.overlap.scheduler = preset.pairs;
   s.bubble_filler.policy = preset.filler;
   return s;
 }

@@ -26,6 +26,7 @@ struct Preset {
   PresetPartition partition = PresetPartition::uniform;
   bool overlaps = false; // expert all-to-alls of pairs, with weight gradients that may be delayed
   std::string_view filler = "none";
+  std::string_view pairs = "megatron"; // who orders what overlaps
 };
 
 std::span<const Preset> preset_table();

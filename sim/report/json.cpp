@@ -1,8 +1,10 @@
 #include "sim/report/json.h"
 
-#include <nlohmann/json.hpp>
+#include <fmt/format.h>
 
 #include <cstddef>
+#include <iterator>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -173,7 +175,10 @@ std::string recompute_text(const Recompute& recompute) {
   if (recompute.granularity == RecomputeGranularity::none) return "none";
   if (recompute.granularity == RecomputeGranularity::full) return "full";
   std::string text;
-  for (const RecomputeModule module : recompute.modules) text += (text.empty() ? "" : " ") + std::string(name(module));
+  for (const RecomputeModule module : recompute.modules) {
+    if (!text.empty()) text += ' ';
+    text += name(module);
+  }
   return text;
 }
 
@@ -241,14 +246,15 @@ Json prediction_json(const std::optional<PredictionInterval>& p) {
 std::string pretty(const Json& value) {
   std::string text = value.dump(2, ' ', false, Json::error_handler_t::replace);
   for (std::size_t at = text.find('\n'); at != std::string::npos; at = text.find('\n', at + 3))
-    text.insert(at + 1, "  ");
+    text.insert(at + 1, 2, ' ');
   return text;
 }
 
 // One line per item of a list.
 std::string lines(const Json& list) {
   std::string text;
-  for (const Json& item : list) text += (text.empty() ? "[\n    " : ",\n    ") + compact(item);
+  for (const Json& item : list)
+    fmt::format_to(std::back_inserter(text), "{}{}", text.empty() ? "[\n    " : ",\n    ", compact(item));
   return text.empty() ? "[]" : text + "\n  ]";
 }
 
@@ -309,7 +315,7 @@ std::string run_json(const Scenario& s, const RunResult& r, const JsonOptions& o
   blocks.emplace_back("sim", pretty(sim_json(r)));
   std::string text;
   for (const auto& [key, value] : blocks)
-    text += std::string(text.empty() ? "{\n" : ",\n") + "  \"" + key + "\": " + value;
+    fmt::format_to(std::back_inserter(text), "{}  \"{}\": {}", text.empty() ? "{\n" : ",\n", key, value);
   return text + "\n}\n";
 }
 

@@ -21,7 +21,7 @@ Scenario two_gpus() {
 
 RunRecords steps(std::vector<std::int64_t> seconds) {
   RunRecords r;
-  for (const std::int64_t s : seconds) r.steps.push_back({Duration{s * kSecond}, {}});
+  for (const std::int64_t s : seconds) r.steps.push_back({Duration{s * kSecond}, {}, {}});
   r.sums.stage_forward = {Duration{4 * kSecond}};
   r.sums.stage_backward = {Duration{8 * kSecond}};
   return r;
