@@ -132,8 +132,8 @@ void add_experts(CLI::App& app, int& code) {
       ->check(CLI::Range(1U, 1024U));
   command->add_option("--json", flags->json, "placements as JSON; - for standard output")->type_name("FILE");
   command->footer(
-      "EXP may also be a trace, CSV with the header iter,layer,rank,tokens and one column `rank` per expert:\n"
-      "  tessella experts loads.csv --gpus 8 --replicas 16 --groups 4 --nodes 2\n"
+      "EXP may also be a trace, CSV with the header iter,layer,rank,tokens and one column `rank` per expert.\n"
+      "Examples:\n  tessella experts loads.csv --gpus 8 --replicas 16 --groups 4 --nodes 2\n"
       "  tessella experts experiments/02_qwen3_next_12288/experiment.yaml");
   command->callback([flags, &code] {
     code = guarded(

@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 
+#include "sim/base/check.h"
 #include "sim/base/error.h"
 #include "sim/config/experiment_keys.h"
 
@@ -69,6 +70,7 @@ WhatIf read_what(std::string_view key, MapReader& m) {
     m.optional("setup", e.setup, read_duration);
     return e;
   }
+  TSL_CHECK(key == "work_stealing");
   return WorkStealing{};
 }
 

@@ -98,7 +98,7 @@ TEST_CASE("Files in the wrong role are told where they belong") {
   refused(folder.write("config.json", "{\"num_hidden_layers\": 4}"), "tessella import hf");
   refused(folder.write("plan.json", "{\"objective_s\": 4}"), "a plan of tessella plan");
   refused(folder.write("old.html", "<!doctype html><p>"), "open it in a browser");
-  refused(folder.write("sweep.db", "SQLite format 3 and more"), "tessella sweep");
+  refused(folder.write("sweep.db", "SQLite format 3 and more"), "a results database");
   refused(folder.write("empty.json", ""), "is not JSON");
   refused(folder / "nowhere.json", "nowhere.json");
 }

@@ -5,12 +5,16 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <string>
+#include <thread>
 
 #include "sim/config/load.h"
 #include "sim/config/validation_csv.h"
+#include "sim/engine/parallel.h"
 #include "sim/planner/validate/calibrate.h"
 #include "sim/planner/validate/measured_cluster.h"
+#include "sim/planner/validate/training_profile.h"
 #include "sim/planner/validate/validate.h"
 
 using namespace tessella;
@@ -158,4 +162,36 @@ TEST_CASE("anchors, factors fitted on the other groups") {
   CHECK(rows["bridge-skills-004"].predicted_s > rows["bridge-skills-001"].predicted_s);
   CHECK(report.overall.n == static_cast<std::int64_t>(ids.size()));
   for (const SwitchPair& p : report.pairs) CHECK(p.right());
+}
+
+// A change of the cost model moves factors and errors; a profile that still tells the old ones would be a lie.
+TEST_CASE("the training profiles are what validation writes today") {
+  struct Written {
+    const char* gpu;
+    const char* name;
+    std::optional<std::string> left_out;
+  };
+  const Written kWritten[] = {{"h100_sxm", "2026-11-30-training", {}},
+                              {"h100_sxm", "2026-11-30-training-without-modelzoo", "megatron-moe-modelzoo"},
+                              {"h200_sxm", "2026-11-30-training", {}}};
+  const std::vector<MeasuredRun> runs = curated();
+  const ValidationInput input = input_for(runs);
+  const ValidationReport report = validate(input, [](std::size_t n, const std::function<void(std::size_t)>& task) {
+    parallel_for(n, std::max(1U, std::thread::hardware_concurrency()), task);
+  });
+  for (const Written& w : kWritten) {
+    const std::string name = std::string(w.gpu) + "/" + w.name;
+    CAPTURE(name);
+    const Profile stored = load_profile("calib/profiles/" + name + "/profile.yaml");
+    const Profile now =
+        training_profile(input.profiles.at(w.gpu), report, {name, "experiments/validation/runs.csv", w.left_out});
+    REQUIRE(stored.entries.size() == now.entries.size());
+    for (std::size_t i = 0; i < now.entries.size(); ++i) {
+      CAPTURE(now.entries[i].op);
+      CHECK(stored.entries[i].op == now.entries[i].op);
+      CHECK(stored.entries[i].source == now.entries[i].source);
+      for (const auto& [key, value] : now.entries[i].params)
+        CHECK(*stored.entries[i].param(key) == doctest::Approx(value).epsilon(1e-3));
+    }
+  }
 }

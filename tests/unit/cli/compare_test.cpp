@@ -71,5 +71,5 @@ TEST_CASE("Two experiments, and two results, are compared; a file in the wrong r
   const std::string trace = folder.write("t.json", R"({"traceEvents": []})");
   const Ran wrong = run_command({"compare", folder / "a.json", trace});
   CHECK(wrong.code == 2);
-  CHECK(wrong.err.find("it looks like a trace") != std::string::npos);
+  CHECK(wrong.err.find("is a Chrome or Kineto trace") != std::string::npos);
 }

@@ -83,7 +83,7 @@ TEST_CASE("A changed constant of the profile fails, and the report names the fil
   CHECK(imbalance < bubbles);
   CHECK(bubbles < fabric);
   CHECK(fabric != std::string::npos);
-  CHECK(ran.out.find("costs.moe.") != std::string::npos);
+  CHECK_MESSAGE(read_text_file(folder / "r.json").find("costs.head.") != std::string::npos, ran.out);
   CHECK(read_text_file(folder / "j.xml").find("<failure message=") != std::string::npos);
   CHECK(read_text_file(folder / "m.md").starts_with("### own: 1 of 1 experiments moved"));
   CHECK(read_text_file(folder / "r.json").find("\"failed\": true") != std::string::npos);

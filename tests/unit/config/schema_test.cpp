@@ -132,6 +132,7 @@ void collect_keys(const json& schema, std::set<std::string>& keys) {
 // Keys that the reader of a kind asks for and does not refuse, from its source.
 std::set<std::string> reader_keys(const std::string& kind) {
   std::string source = read("sim/config/load_" + kind + ".cpp");
+  if (kind == "experiment") source += read("sim/config/load_events.cpp");
   // The baseline's source also reads expected files, which `regress` writes and people do not edit.
   if (kind == "baseline") {
     const std::size_t begin = source.find("NamedTexts read_texts(");
@@ -140,7 +141,7 @@ std::set<std::string> reader_keys(const std::string& kind) {
   }
   std::set<std::string> keys;
   const std::regex asked(
-      R"re((?:required|optional|find)\("([a-z_0-9]+)"|section\(map, "([a-z_0-9]+)"|Count\("([a-z_0-9]+)")re");
+      R"re((?:required|optional|find)\("([a-z_0-9]+)"|section\(map, "([a-z_0-9]+)"|Count\("([a-z_0-9]+)"|key == "([a-z_0-9]+)")re");
   for (std::sregex_iterator m(source.begin(), source.end(), asked), end; m != end; ++m)
     for (std::size_t g = 1; g < m->size(); ++g)
       if ((*m)[g].matched) keys.insert((*m)[g].str());

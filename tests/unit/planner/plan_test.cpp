@@ -106,7 +106,7 @@ TEST_CASE("plan.yaml reads back as it was written, and a stale one names the cha
   PlanFile plan = make_plan(s, options);
   plan.search.wall_s = 0.0;
   CHECK(load_plan_text("plan.yaml", to_yaml(plan)) == plan);
-  CHECK(plan.what_ifs.size() == 3);
+  CHECK(plan.what_ifs.size() == 5); // with the best move of one layer and without recompute
 
   Scenario other = s;
   PlanFile stale = plan;
