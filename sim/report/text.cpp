@@ -52,7 +52,8 @@ std::string title(const Scenario& s, const TextStyle& style) {
 
 std::string interval_line(const RunResult& r, const TextStyle& style) {
   if (!r.prediction)
-    return fact(style, "interval", "none", "this profile was not held against measured runs; those named training were");
+    return fact(style, "interval", "none",
+                "this profile was not held against measured runs; those named training were");
   const PredictionInterval& p = *r.prediction;
   return fact(style, "5-95 % interval", fmt::format("{} to {}", format_duration(p.low), format_duration(p.high)),
               fmt::format("where nine of ten of {} measured {} runs lay; median {:.1f} % off", p.residual.rows, p.runs,

@@ -13,8 +13,8 @@
 // Work: a single action takes its chain; a pair takes its compute lane plus what its exchanges must cost it there. By
 // linear programming duality an exchange beside kernels that slow by factors f costs, for any price q in [0, 1], at
 // least   q * exchange - sum over kernels (q - (1 - 1/f))+ * f * duration.
-// A weight gradient that may run beside the chain after a window is left out. A bubble filler moves others too: with one
-// this bounds the static plan only.
+// A weight gradient that may run beside the chain after a window is left out. A bubble filler moves others too: with
+// one this bounds the static plan only.
 //
 // Sources: science/planning, section 7.1 (heads, bodies and tails); own derivation of windows, weights and prices.
 #pragma once
