@@ -38,7 +38,7 @@ function moved(comparison) {
 
 function changes(title, list) {
   return h("div", {}, h("h3", {}, title), list.length === 0 ? h("p", { class: "note" }, "none")
-    : h("table", { class: "data" }, h("thead", {}, h("tr", {}, ["", "A", "B"].map((name) => h("th", { scope: "col" }, name)))),
+    : h("table", { class: "data changes" }, h("thead", {}, h("tr", {}, ["", "A", "B"].map((name) => h("th", { scope: "col" }, name)))),
       h("tbody", {}, list.map((one) => h("tr", {}, h("th", { scope: "row" }, one.name.replace(/^plan\./, "")),
         [one.before, one.after].map((side) => h("td", { class: "text" }, String(side || "–").slice(0, 200))))))));
 }
