@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "sim/base/check.h"
+#include "sim/base/error.h"
 
 namespace tessella::calib {
 
@@ -16,7 +16,7 @@ const FitResult& Report::find(const std::string& op, const std::string& dtype) c
   for (const FitResult& r : results_) {
     if (r.entry.op == op && r.entry.dtype == dtype) return r;
   }
-  throw InternalError(fmt::format("no entry {} {} yet", op, dtype));
+  throw NotCovered({fmt::format("{} {}, of which the tables hold too few rows; other costs build on it", op, dtype)});
 }
 
 const ProfileEntry& Report::entry(const std::string& op, const std::string& dtype) const {

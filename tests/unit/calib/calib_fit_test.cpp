@@ -208,3 +208,8 @@ TEST_CASE("residuals are summed up by bucket") {
                               "gemm,bf16,,m=1,2,1,0.0100,0.0100,0.0300\n"
                               "gemm,bf16,,m=2,1,1,-0.0200,0.0200,0.0200\n");
 }
+
+TEST_CASE("a cost that others build on, and that the tables cannot tell, is named as missing") {
+  const Report report("nowhere", GpuSource{});
+  CHECK_THROWS_WITH_AS(report.param("gemm", "bf16", "launch"), doctest::Contains("gemm bf16"), NotCovered);
+}
