@@ -74,7 +74,7 @@ TEST_CASE("Every model in the tree has shapes, and collectives come with ranks")
     std::set<std::int64_t> ranks;
     for (const Job& j : jobs) {
       CHECK(j.step_seconds > 0.0);
-      for (const auto& [dim, value] : j.shape.dims) CHECK_MESSAGE(value >= 0, j.shape.text(), " ", dim);
+      for (const auto& dim : j.shape.dims) CHECK_MESSAGE(dim.second >= 0, j.shape.text(), " ", dim.first);
       ranks.insert(j.shape.ranks);
     }
     CHECK(ranks == std::set<std::int64_t>{1, 2, 4, 8});
