@@ -14,22 +14,12 @@
 #include "sim/config/load.h"
 #include "sim/planner/simulate.h"
 #include "sim/report/json.h"
+#include "tests/support/expected_numbers.h"
 
 using namespace tessella;
 namespace fs = std::filesystem;
 
 namespace {
-
-std::vector<fs::path> expectations() {
-  std::vector<fs::path> files;
-  for (const auto& experiment : fs::directory_iterator("experiments")) {
-    const fs::path folder = experiment.path() / "expected";
-    if (!fs::is_directory(folder) || fs::exists(experiment.path() / "baseline.yaml")) continue; // regress reads those
-    for (const auto& file : fs::directory_iterator(folder)) files.push_back(file.path());
-  }
-  std::sort(files.begin(), files.end());
-  return files;
-}
 
 // "ledger/exposed/ep" -> the number there.
 double at(const nlohmann::json& json, const std::string& key) {
@@ -52,21 +42,13 @@ void check(const YAML::Node& number, const nlohmann::json& json, const nlohmann:
   const auto key = number["key"].as<std::string>();
   double value = at(json, key);
   if (number["ratio"]) value /= at(base, key);
-  CAPTURE(key);
-  CAPTURE(value);
-  REQUIRE(!number["reason"].as<std::string>().empty());
-  if (number["at_least"]) CHECK(value >= number["at_least"].as<double>());
-  if (number["at_most"]) CHECK(value <= number["at_most"].as<double>());
-  if (number["expected"]) {
-    const auto expected = number["expected"].as<double>();
-    CHECK(std::abs(value - expected) <= number["tolerance"].as<double>() * std::abs(expected));
-  }
+  testing::check_number(number, value);
 }
 
 } // namespace
 
 TEST_CASE("Experiments give their expected numbers") {
-  const std::vector<fs::path> files = expectations();
+  const std::vector<fs::path> files = testing::expected_files();
   REQUIRE(!files.empty());
   for (const fs::path& file : files) {
     CAPTURE(file.string());

@@ -22,6 +22,7 @@
 #include "sim/planner/overlap/pair_candidates.h"
 #include "sim/planner/simulate.h"
 #include "tests/support/dsv3_pair.h"
+#include "tests/support/expected_numbers.h"
 
 using namespace tessella;
 namespace fs = std::filesystem;
@@ -171,27 +172,14 @@ bool is_about_pairs(const std::string& kind) {
 void check(const YAML::Node& number, const Numbers& numbers) {
   const auto key = number["key"].as<std::string>();
   REQUIRE_MESSAGE(numbers.count(key) == 1, key);
-  const double value = numbers.at(key);
-  CAPTURE(key);
-  CAPTURE(value);
-  REQUIRE(!number["reason"].as<std::string>().empty());
-  if (number["at_least"]) CHECK(value >= number["at_least"].as<double>());
-  if (number["at_most"]) CHECK(value <= number["at_most"].as<double>());
-  if (!number["expected"]) return;
-  const auto expected = number["expected"].as<double>();
-  CHECK(std::abs(value - expected) <= number["tolerance"].as<double>() * std::abs(expected));
+  testing::check_number(number, numbers.at(key));
 }
 
 } // namespace
 
 TEST_CASE("Experiments on pairs give their expected numbers") {
-  std::vector<fs::path> files;
-  for (const auto& file : fs::recursive_directory_iterator("experiments"))
-    if (file.path().extension() == ".yaml" && file.path().parent_path().filename() == "expected")
-      files.push_back(file.path());
-  std::sort(files.begin(), files.end());
   int studies = 0;
-  for (const fs::path& file : files) {
+  for (const fs::path& file : testing::expected_files()) {
     const YAML::Node study = YAML::LoadFile(file.string());
     if (!study["study"] || !is_about_pairs(study["study"].as<std::string>())) continue;
     CAPTURE(file.string());

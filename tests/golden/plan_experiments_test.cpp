@@ -23,6 +23,7 @@
 #include "sim/planner/partition/solver_race.h"
 #include "sim/planner/search/piper.h"
 #include "sim/planner/simulate.h"
+#include "tests/support/expected_numbers.h"
 
 using namespace tessella;
 namespace fs = std::filesystem;
@@ -114,27 +115,14 @@ Numbers numbers_of(const YAML::Node& study, const fs::path& folder) {
 void check(const YAML::Node& number, const Numbers& numbers) {
   const auto key = number["key"].as<std::string>();
   REQUIRE_MESSAGE(numbers.count(key) == 1, key);
-  const double value = numbers.at(key);
-  CAPTURE(key);
-  CAPTURE(value);
-  REQUIRE(!number["reason"].as<std::string>().empty());
-  if (number["at_least"]) CHECK(value >= number["at_least"].as<double>());
-  if (number["at_most"]) CHECK(value <= number["at_most"].as<double>());
-  if (!number["expected"]) return;
-  const auto expected = number["expected"].as<double>();
-  CHECK(std::abs(value - expected) <= number["tolerance"].as<double>() * std::abs(expected));
+  testing::check_number(number, numbers.at(key));
 }
 
 } // namespace
 
 TEST_CASE("Experiments on plans give their expected numbers") {
-  std::vector<fs::path> files;
-  for (const auto& file : fs::recursive_directory_iterator("experiments"))
-    if (file.path().extension() == ".yaml" && file.path().parent_path().filename() == "expected")
-      files.push_back(file.path());
-  std::sort(files.begin(), files.end());
   int studies = 0;
-  for (const fs::path& file : files) {
+  for (const fs::path& file : testing::expected_files()) {
     const YAML::Node study = YAML::LoadFile(file.string());
     if (!study["study"]) continue;
     const auto kind = study["study"].as<std::string>();
