@@ -7,6 +7,7 @@
 
 #include "calib/cli/commands.h"
 #include "calib/cli/exit_code.h"
+#include "calib/fit/csv.h"
 #include "calib/import/deepep.h"
 #include "calib/import/kineto.h"
 #include "calib/import/nccl_tests.h"
@@ -73,7 +74,7 @@ int kineto_out(const Flags& flags) {
 }
 
 int log_out(const Flags& flags) {
-  const TrainingRun run = import_training_log(flags.file, read_text(flags.file), flags.warmup);
+  const TrainingRun run = import_training_log(flags.file, read_plain_or_gzip(flags.file), flags.warmup);
   write_out(flags, to_validation_csv(run, std::filesystem::path(flags.file).stem().string()), run.dropped);
   return kExitOk;
 }
@@ -103,13 +104,13 @@ void add_import(CLI::App& app, int& code) {
   CLI::App* nccl = format(*import, flags, "nccl-tests", "table or JSON (-J) -> raw rows");
   nccl->add_option("--gpu", flags->gpu, "as the driver names it (\"NVIDIA H200\"): write a folder for fit --run");
   nccl->add_option("--op", flags->op, "all_reduce, all_gather, reduce_scatter, all_to_all or send_recv");
-  run(nccl, [](const Flags& f) { return rows_out(f, import_nccl_tests(f.file, read_text(f.file), f.op)); });
+  run(nccl, [](const Flags& f) { return rows_out(f, import_nccl_tests(f.file, read_plain_or_gzip(f.file), f.op)); });
   CLI::App* deepep = format(*import, flags, "deepep", "'[tuning] Best' lines of its tests -> raw rows");
   deepep->add_option("--ranks", flags->deepep.ranks, "EP size of the test")->capture_default_str();
   deepep->add_option("--tokens", flags->deepep.tokens, "tokens per rank")->capture_default_str();
   deepep->add_option("--hidden", flags->deepep.hidden, "hidden size")->capture_default_str();
   deepep->add_option("--topk", flags->deepep.topk, "experts per token")->capture_default_str();
-  run(deepep, [](const Flags& f) { return rows_out(f, import_deepep(f.file, read_text(f.file), f.deepep)); });
+  run(deepep, [](const Flags& f) { return rows_out(f, import_deepep(f.file, read_plain_or_gzip(f.file), f.deepep)); });
   run(format(*import, flags, "kineto",
              "PyTorch profiler trace -> time by kernel class, overlap, exposed communication"),
       kineto_out);

@@ -14,17 +14,6 @@
 namespace tessella::calib {
 namespace {
 
-std::string slurp(const std::string& path) {
-  gzFile file = gzopen(path.c_str(), "rb"); // reads plain files as they are
-  if (file == nullptr) throw InputError(path, "cannot open; is --data the folder of the raw tables?");
-  std::string text;
-  char buffer[1 << 16];
-  int n = 0;
-  while ((n = gzread(file, buffer, sizeof buffer)) > 0) text.append(buffer, static_cast<std::size_t>(n));
-  if (gzclose(file) != Z_OK || n < 0) throw InputError(path, "damaged or truncated gzip file");
-  return text;
-}
-
 // Splits one line; doubled quotes inside a quoted field are one quote.
 std::vector<std::string> split(const std::string& line) {
   std::vector<std::string> fields(1);
@@ -56,8 +45,19 @@ std::optional<double> parse_number(const std::string& s) {
 
 } // namespace
 
+std::string read_plain_or_gzip(const std::string& path, const std::string& when_missing) {
+  gzFile file = gzopen(path.c_str(), "rb"); // reads plain files as they are
+  if (file == nullptr) throw InputError(path, when_missing);
+  std::string text;
+  char buffer[1 << 16];
+  int n = 0;
+  while ((n = gzread(file, buffer, sizeof buffer)) > 0) text.append(buffer, static_cast<std::size_t>(n));
+  if (gzclose(file) != Z_OK || n < 0) throw InputError(path, "damaged or truncated gzip file");
+  return text;
+}
+
 Table Table::read(const std::string& path) {
-  return parse(path, slurp(path));
+  return parse(path, read_plain_or_gzip(path, "cannot open; is --data the folder of the raw tables?"));
 }
 
 Table Table::parse(const std::string& name, const std::string& text) {

@@ -10,6 +10,9 @@
 
 namespace tessella::calib {
 
+// The text of a file, plain or gzip. Throws InputError: with `when_missing`, or that the file is damaged.
+std::string read_plain_or_gzip(const std::string& path, const std::string& when_missing = "cannot open");
+
 class Table {
  public:
   // Throws InputError when the file is missing, empty, or a row has another number of fields than the header.

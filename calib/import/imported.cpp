@@ -1,7 +1,6 @@
 #include "calib/import/imported.h"
 
 #include <fmt/format.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <charconv>
@@ -31,17 +30,6 @@ bool to_number(std::string_view text, double& value) {
 std::string dropped_text(const std::map<std::string, std::int64_t>& dropped) {
   std::string text;
   for (const auto& [reason, count] : dropped) text += fmt::format("{} not used: {}\n", count, reason);
-  return text;
-}
-
-std::string read_text(const std::string& path) {
-  gzFile file = gzopen(path.c_str(), "rb"); // reads plain files as they are
-  if (file == nullptr) throw InputError(path, "cannot open");
-  std::string text;
-  char buffer[1 << 16];
-  int n = 0;
-  while ((n = gzread(file, buffer, sizeof buffer)) > 0) text.append(buffer, static_cast<std::size_t>(n));
-  if (gzclose(file) != Z_OK || n < 0) throw InputError(path, "damaged or truncated gzip file");
   return text;
 }
 

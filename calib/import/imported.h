@@ -19,9 +19,6 @@ struct Imported {
 // One line per reason, "12 rows: in-place results"; "" when nothing was dropped.
 std::string dropped_text(const std::map<std::string, std::int64_t>& dropped);
 
-// The whole file, plain or gzip. Throws InputError.
-std::string read_text(const std::string& path);
-
 // Lines without their ends; the last may lack one.
 std::vector<std::string_view> lines_of(std::string_view text);
 // Words between blanks.
