@@ -5,29 +5,18 @@
 #include "sim/planner/over_time.h"
 #include "sim/planner/replan.h"
 #include "sim/planner/simulate.h"
+#include "tests/support/small_moe.h"
 
 using namespace tessella;
 
 namespace {
 
-// Four layers of a small MoE on 32 GPUs.
-Scenario small(std::vector<std::string> overrides = {}, std::int64_t steps = 6) {
-  LoadOptions options;
-  options.overrides = {"parallelism.pp=2",
-                       "parallelism.vpp=1",
-                       "parallelism.world_size=32",
-                       "parallelism.ep=8",
-                       "batch.gbs=64",
-                       "schedule.name=1f1b",
-                       "parallelism.account_for_embedding_in_pipeline_split=false",
-                       "parallelism.account_for_loss_in_pipeline_split=false"};
-  options.overrides.insert(options.overrides.end(), overrides.begin(), overrides.end());
-  options.steps = steps;
-  return load_scenario("experiments/01_qwen3_235b_h100_256/experiment.yaml", options);
+Scenario small(const std::vector<std::string>& overrides = {}, std::int64_t steps = 6) {
+  return testing::small_moe(overrides, steps);
 }
 
 RunResult with(WhatIf what, StepRange steps, std::vector<std::string> overrides = {}, unsigned threads = 1) {
-  Scenario s = small(std::move(overrides));
+  Scenario s = small(overrides);
   s.events = {{steps, std::move(what)}};
   RunOptions options;
   options.threads = threads;
