@@ -7,6 +7,7 @@
 #include "sim/cost/params.h"
 #include "sim/domain/layout.h"
 #include "sim/domain/workload_shape.h"
+#include "sim/exec/fill_policies.h"
 #include "sim/planner/handicaps.h"
 #include "sim/planner/replan.h"
 #include "sim/planner/simulate.h"
@@ -15,25 +16,24 @@ namespace tessella {
 namespace {
 
 // `planned`: the partition of the job where no event says otherwise.
-const Partition& partition_in(const Scenario& s, const Phase* phase, const Partition& planned) {
+const Partition& partition_in(const Scenario& s, const Phase& phase, const Partition& planned) {
   const Partition* now = &planned;
-  if (phase)
-    for (const std::size_t e : phase->events)
-      if (const auto* move = std::get_if<MoveLayers>(&s.events[e].what)) now = &move->partition;
+  for (const std::size_t e : phase.events)
+    if (const auto* move = std::get_if<MoveLayers>(&s.events[e].what)) now = &move->partition;
   return *now;
 }
 
-const DenseCircuit* circuit_in(const Scenario& s, const Phase* phase) {
+// nullptr when none is set up.
+const DenseCircuit* circuit_in(const Scenario& s, const Phase& phase) {
   const DenseCircuit* circuit = nullptr;
-  if (phase)
-    for (const std::size_t e : phase->events)
-      if (const auto* c = std::get_if<DenseCircuit>(&s.events[e].what)) circuit = c;
+  for (const std::size_t e : phase.events)
+    if (const auto* c = std::get_if<DenseCircuit>(&s.events[e].what)) circuit = c;
   return circuit;
 }
 
 Scenario scenario_in(const Scenario& s, const Phase& phase, const Partition& planned) {
   Scenario now = s;
-  now.partition = partition_in(s, &phase, planned);
+  now.partition = partition_in(s, phase, planned);
   for (const std::size_t e : phase.events)
     if (const auto* jitter = std::get_if<MoreJitter>(&s.events[e].what)) now.jitter = {jitter->kernel, jitter->fabric};
   return now;
@@ -65,7 +65,7 @@ LoweredStep step_in(const Scenario& s, const Phase& phase, const Scenario& now, 
   std::vector<WhatIf> events;
   for (const std::size_t e : phase.events) events.push_back(s.events[e].what);
   program.handicaps = handicaps_of(now, events, program, step.plans);
-  if (const DenseCircuit* circuit = circuit_in(s, &phase)) {
+  if (const DenseCircuit* circuit = circuit_in(s, phase)) {
     Scenario optical = now;
     optical.cluster.node.nic.bandwidth = circuit->bandwidth;
     optical.cluster.fabric.leaf_to_spine.bandwidth = circuit->bandwidth;
@@ -110,8 +110,9 @@ Duration mean_step(const std::vector<StepRecord>& steps) {
 
 // The load of the hottest rank in the first step of the static plan: how much memory deferred work may hold is fixed
 // before the run, from what a step without a filler needs. 1 without a filler.
-double load_of_static_step(const Program& program, LoadSource* loads, bool alike, const RunOptions& of) {
-  if (!of.filler.policy->defers) return 1.0;
+double load_of_static_step(const Scenario& s, const Program& program, LoadSource* loads, bool alike,
+                           const RunOptions& of) {
+  if (!find_fill_policy(s.bubble_filler.policy)->defers) return 1.0;
   RunOptions options;
   options.seed = of.seed;
   options.first_step = of.first_step;
@@ -189,8 +190,7 @@ std::int64_t Runner::run_part(const Phase& phase, bool& stop, bool& replan) {
   RunOptions o = options_;
   o.first_step = phase.first;
   o.steps = phase.count;
-  o.filler = filler_options(now, schedule_, 1.0);
-  o.filler = filler_options(now, schedule_, load_of_static_step(program, loads_, alike, o));
+  o.filler = filler_options(now, schedule_, load_of_static_step(now, program, loads_, alike, o));
   if (options_.progress)
     o.progress = [&](std::int64_t done, std::int64_t) { options_.progress(phase.first + done, s_.steps); };
   const auto misses = [&](const std::vector<StepRecord>& steps) {
@@ -234,10 +234,10 @@ void Runner::note(const Phase& phase, const Scenario& now, const RunRecords& par
 
 // What stopped the job before the phase.
 void Runner::charge(const Phase& phase, std::size_t first) {
-  const Partition& now = partition_in(s_, &phase, planned_);
+  const Partition& now = partition_in(s_, phase, planned_);
   const Duration moved = move_time(s_, running_, now);
   running_ = now;
-  const DenseCircuit* circuit = circuit_in(s_, &phase);
+  const DenseCircuit* circuit = circuit_in(s_, phase);
   const Duration setup = circuit && circuit != circuit_ ? circuit->setup : Duration{};
   circuit_ = circuit;
   const std::int64_t ranks = s_.parallelism.world_size;
