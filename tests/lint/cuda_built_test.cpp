@@ -34,5 +34,6 @@ TEST_CASE("Where there is an nvcc, the GPU benches are built") {
     return;
   }
   CHECK_MESSAGE(kBuiltWithCuda, "there is ", nvcc,
-                ", but this build has no GPU part; put it on the PATH and run `meson setup --reconfigure build`");
+                ", but this build has no GPU part; put it on the PATH, with cuBLASLt and NCCL in its toolkit, "
+                "and run `meson setup --reconfigure build`");
 }
