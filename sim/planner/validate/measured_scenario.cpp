@@ -47,7 +47,7 @@ Recompute for_model(Recompute r, const Model& model) {
     const LayerKind& kind = model.kinds[static_cast<std::size_t>(i)];
     const MoeFfn* moe = moe_of(kind);
     mla |= std::holds_alternative<MultiLatentAttention>(kind.attention);
-    dense |= moe == nullptr;
+    dense |= std::holds_alternative<DenseFfn>(kind.ffn);
     shared |= moe != nullptr && moe->shared_ffn_hidden_size > 0;
   }
   std::erase_if(r.modules, [&](M m) {
