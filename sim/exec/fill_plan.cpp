@@ -15,11 +15,12 @@ class BalancedLoads final : public LoadSource {
  public:
   explicit BalancedLoads(const LoadSource& of) : of_(of) {}
   void prepare(std::int64_t) override {}
-  void rank_loads(std::int64_t step, std::int32_t moe_layer, std::int32_t micro_batch, std::int32_t ep_group,
-                  std::span<std::int32_t> out) const override {
-    of_.rank_loads(step, moe_layer, micro_batch, ep_group, out);
+  RoutedRows rank_loads(std::int64_t step, std::int32_t moe_layer, std::int32_t micro_batch, std::int32_t ep_group,
+                        std::span<std::int32_t> out) const override {
+    const RoutedRows rows = of_.rank_loads(step, moe_layer, micro_batch, ep_group, out);
     const std::int64_t sum = std::accumulate(out.begin(), out.end(), std::int64_t{0});
     std::fill(out.begin(), out.end(), static_cast<std::int32_t>(sum / static_cast<std::int64_t>(out.size())));
+    return rows;
   }
 
  private:

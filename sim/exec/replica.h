@@ -32,6 +32,7 @@ struct Group {
   std::vector<Time> gradients_ready; // [chunk][rank]: end of the last backward of the chunk
   std::vector<Time> params_ready;    // [chunk]: its first forward may start
   std::vector<std::int64_t> tokens;  // [rank] routed rows received by all its layers and micro-batches
+  std::int64_t routed = 0;           // rows routed to all ranks, before any were dropped
   std::vector<std::pair<std::size_t, const Handicap*>> handicaps; // (rank of the group, what ails it)
   std::size_t next_slot = 0;
   bool queued = false;
