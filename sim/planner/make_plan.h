@@ -5,8 +5,8 @@
 //   -> exact smallest sum of the busiest rank's edges, none dearer than the baseline's bottleneck
 //   -> simulate both and all baselines -> refine the fastest on simulated step time -> lower bound and gap
 //
-// Both objectives are only surrogates: warm-up, cool-down, memory and routing decide too, hence the refinement. The plan
-// is never slower than a baseline that fits, because those are among what it chooses from.
+// Both objectives are only surrogates: warm-up, cool-down, memory and routing decide too, hence the refinement. The
+// plan is never slower than a baseline that fits, because those are among what it chooses from.
 #pragma once
 
 #include <cstdint>
