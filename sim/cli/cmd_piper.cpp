@@ -65,16 +65,9 @@ PiperModel with_batch(PiperModel m, std::int64_t ep, std::int64_t micro_batches,
   return m;
 }
 
-// Constraint 5 depends on b, and b on EP: the search runs with the largest EP that the others leave.
 std::string search_row(const PiperFlags& flags, const NamedModel& named) {
   const PiperCluster cluster = cluster_of(flags, flags.nodes);
-  PiperModel unit = with_batch(named.model, 1, flags.micro_batches, flags.sequences);
-  PiperCluster unlimited = cluster;
-  unlimited.capacity_bytes = 1e30;
-  std::int64_t widest = 1;
-  for (const PiperPlan& p : piper_search(unit, unlimited, flags.micro_batches).feasible)
-    widest = std::max(widest, p.ep);
-  const PiperModel m = with_batch(named.model, widest, flags.micro_batches, flags.sequences);
+  const PiperModel m = with_widest_batch(named.model, cluster, flags.micro_batches, flags.sequences);
   const PiperSearch found = piper_search(m, cluster, flags.micro_batches);
   std::string text = fmt::format("{:<20}{:>5}", named.name, m.num_experts);
   for (const std::int64_t left : found.left) text += fmt::format("{:>4}", left);

@@ -132,6 +132,8 @@ TEST_CASE("A plan that cannot fit says how much is missing and what would help")
     const std::string text = e.what();
     CHECK(text.find("GB short") != std::string::npos);
     CHECK(text.find("94 layers over 2 stages") != std::string::npos);
+    CHECK(text.find("the fullest rank holds stage") != std::string::npos);
+    CHECK(text.find("single change") != std::string::npos);
   }
 }
 
