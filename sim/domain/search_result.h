@@ -47,7 +47,8 @@ struct SearchCounts {
   std::int64_t not_covered = 0;     // fit, but the profile lacks a cost
   std::int64_t bounded = 0;         // fit, but cannot be among the best: never simulated
   std::int64_t simulated = 0;
-  std::int64_t too_hot = 0; // of the simulated: the busiest expert rank does not fit
+  std::int64_t not_reached = 0; // fit, but the search was ended before their turn
+  std::int64_t too_hot = 0;     // of the simulated: the busiest expert rank does not fit
   bool operator==(const SearchCounts&) const = default;
 };
 

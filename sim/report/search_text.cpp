@@ -48,6 +48,8 @@ std::string counts_text(const SearchResult& r) {
       fmt::format("{} configurations, {} legal, {} fit into memory, {} simulated, {} ruled out by their lower bound\n",
                   format_count(n.enumerated), format_count(n.legal), format_count(n.fit), format_count(n.simulated),
                   format_count(n.bounded));
+  if (n.not_reached > 0)
+    text += fmt::format("interrupted: {} that may be among the best were not simulated\n", format_count(n.not_reached));
   if (n.legal > n.fit)
     text += fmt::format("too large: {} with weights, gradients and optimizer alone, {} with activations\n",
                         format_count(n.state_too_large), format_count(n.legal - n.fit - n.state_too_large));
@@ -144,6 +146,7 @@ std::string search_json(const SearchResult& r) {
                        {"not_covered", n.not_covered},
                        {"bounded", n.bounded},
                        {"simulated", n.simulated},
+                       {"not_reached", n.not_reached},
                        {"too_hot", n.too_hot}}},
                      {"not_covered", r.not_covered}};
   return root.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

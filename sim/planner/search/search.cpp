@@ -264,8 +264,9 @@ class Search {
 
   void count() {
     SearchCounts& n = result_.counts;
+    const Duration limit = cut();
     for (const Candidate& c : candidates_) {
-      ++(c.tried ? n.simulated : n.bounded);
+      ++(c.tried ? n.simulated : c.lower_bound <= limit ? n.not_reached : n.bounded);
       if (c.tried && c.covered && !c.step_time) ++n.too_hot;
     }
     if (result_.ranked.empty() && n.too_hot > 0 && n.too_hot == n.simulated) throw InfeasiblePlan(all_too_hot(n));

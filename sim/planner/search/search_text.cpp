@@ -80,7 +80,7 @@ std::string nothing_fits(const Scenario& leanest, Bytes free, const SearchCounts
       "optimizer alone, {} with activations and buffers\n",
       n.legal, leanest.parallelism.world_size, gb(leanest.profile.gpu.memory), n.state_too_large,
       n.legal - n.state_too_large);
-  text += fmt::format("the leanest ({}) is {:.1f} GB per GPU short\n", grid(leanest), -gb(free));
+  text += fmt::format("the leanest ({}) lacks at least {:.1f} GB per GPU\n", grid(leanest), -gb(free));
   return text + verdict(memory_of(leanest, schedule_of(leanest), 1.0));
 }
 

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <string>
 
@@ -46,6 +47,7 @@ TEST_CASE("Pruning loses neither the fastest plans nor the fastest of any place"
   const SearchResult pruned = search_configurations(s, small(3));
   const SearchResult all = search_configurations(s, small(100000)); // nothing is ruled out
   REQUIRE(all.counts.bounded == 0);
+  CHECK(pruned.counts.not_reached == 0);
   CHECK(pruned.counts.bounded > 0);
   REQUIRE(pruned.ranked.size() >= 3);
   for (std::size_t i = 0; i < 3; ++i) CHECK(pruned.ranked[i].step_time == all.ranked[i].step_time);
@@ -57,6 +59,18 @@ TEST_CASE("Pruning loses neither the fastest plans nor the fastest of any place"
     CAPTURE(p.expert_group.name());
     CHECK(p.step_time == best.at(p.expert_group.name()));
   }
+}
+
+TEST_CASE("A search that is ended early says how many it did not reach") {
+  std::atomic<bool> stop{false};
+  SearchOptions options = small(100000); // nothing is ruled out
+  options.progress = [&](std::int64_t, std::int64_t) { stop = true; }; // after the first batch
+  options.stop = &stop;
+  const SearchResult found = search_configurations(scenario(), options);
+  CHECK(found.counts.simulated > 0);
+  CHECK(found.counts.not_reached > 0);
+  CHECK(found.counts.fit == found.counts.simulated + found.counts.bounded + found.counts.not_reached);
+  CHECK(search_text(found).find("interrupted: ") != std::string::npos);
 }
 
 TEST_CASE("An expert group is where its block of ranks is") {
@@ -90,7 +104,7 @@ TEST_CASE("Nothing fits: how many exceed the memory with what, and by how much t
   CAPTURE(why);
   CHECK(why.find("legal configurations of 64 GPUs fits into 4.0 GB") != std::string::npos);
   CHECK(why.find("with weights, gradients and optimizer alone, 0 with activations") != std::string::npos);
-  CHECK(why.find("GB per GPU short") != std::string::npos);
+  CHECK(why.find("lacks at least ") != std::string::npos);
 }
 
 TEST_CASE("Nothing is legal: which rules, and how many break each") {
