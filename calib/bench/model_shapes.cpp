@@ -78,8 +78,8 @@ class Lister {
     const Dims dims = {{"batch", o_.micro_batch}, {"seq", o_.seq}, {"heads", heads},
                        {"kv_heads", kv_heads},    {"qk_dim", qk},  {"v_dim", v}};
     // Where cuDNN has no kernel, the machine measures gemm+softmax in its place and says so.
-    add("attention_fwd", "cudnn", "bf16", dims, flops / kFlops);
-    add("attention_bwd", "cudnn", "bf16", dims, 2.5 * flops / kFlops);
+    add("attention_fwd", o_.attention, "bf16", dims, flops / kFlops);
+    add("attention_bwd", o_.attention, "bf16", dims, 2.5 * flops / kFlops);
   }
 
   void attention(const GroupedQueryAttention& a) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <queue>
@@ -103,7 +104,7 @@ class TraceReader : public nlohmann::json_sax<nlohmann::json> {
   }
 
   const std::string& error() const { return error_; }
-  std::vector<Kernel>& kernels() { return kernels_; }
+  std::deque<Kernel>& kernels() { return kernels_; }
 
  private:
   bool in_event() const { return event_depth_ > 0 && depth_ == event_depth_; }
@@ -141,7 +142,7 @@ class TraceReader : public nlohmann::json_sax<nlohmann::json> {
   double begin_ = 0.0;
   double duration_ = 0.0;
   std::string error_;
-  std::vector<Kernel> kernels_;
+  std::deque<Kernel> kernels_; // grows without a copy
 };
 
 // How many kernels of each class and side run, from one begin or end to the next.
@@ -190,7 +191,7 @@ class Sweep {
 
 // Through the kernels in order of time; of those that run at once only a heap is kept, so that a trace of millions of
 // kernels needs no second copy of them.
-void sweep(std::vector<Kernel>& kernels, TraceSummary& s) {
+void sweep(std::deque<Kernel>& kernels, TraceSummary& s) {
   std::sort(kernels.begin(), kernels.end(), [](const Kernel& a, const Kernel& b) { return a.begin < b.begin; });
   const auto ends_later = [](const Kernel& a, const Kernel& b) { return a.end > b.end; };
   std::priority_queue<Kernel, std::vector<Kernel>, decltype(ends_later)> running(ends_later);
