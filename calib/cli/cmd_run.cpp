@@ -129,6 +129,7 @@ int measure_here(Flags& flags, const World& world, const std::vector<Job>& jobs)
   const RealtimeScope scope(flags.realtime);
   const std::unique_ptr<Rendezvous> rendezvous = meet(flags, world);
   const std::unique_ptr<Machine> machine = open_machine(flags, world, rendezvous.get());
+  catch_interrupts(); // on all ranks: a launcher passes Ctrl-C to each, and rank 0 decides when they end
   if (world.rank > 0) {
     follow_session(*machine, jobs, measure_options(flags),
                    [&] { return static_cast<Decision>(rendezvous->broadcast("")[0]); });
@@ -144,7 +145,6 @@ int measure_here(Flags& flags, const World& world, const std::vector<Job>& jobs)
   options.interrupted = &interrupted();
   options.say = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
   if (rendezvous) options.tell = [&](Decision d) { rendezvous->broadcast(std::string(1, static_cast<char>(d))); };
-  catch_interrupts();
   return summary(run_session(*machine, jobs, options), flags);
 }
 
