@@ -42,13 +42,13 @@ TraceRequest request_of(const Scenario& scenario, const std::vector<std::int32_t
 
 int export_chakra(const ExportFlags& flags) {
   auto progress = std::make_shared<Progress>("written ranks");
-  Scenario scenario = load_experiment(flags.experiment);
+  const Scenario scenario = load_experiment(flags.experiment);
   if (is_uniform(scenario.profile))
     throw InputError(flags.experiment.file, "its profile has two times per stage and no ops, so there is no trace");
-  scenario.steps = 1;
   RunOptions options;
   options.trace = request_of(scenario, flags.ranks);
   options.stop = &interrupt_flag();
+  options.enough = [](const std::vector<StepRecord>&) { return true; }; // the first step is
   const RunResult result = simulate(scenario, options);
   if (result.partial) return kExitInterrupted;
   const std::set<std::int32_t> ranks(flags.ranks.begin(), flags.ranks.end());

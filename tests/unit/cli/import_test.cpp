@@ -57,6 +57,11 @@ TEST_CASE("An exported Chakra trace is imported as what the rank sends") {
   CHECK(far.code == 2);
   CHECK(far.err.find("--ranks: error: rank 99999 does not exist") != std::string::npos);
   CHECK(run_command({"export", "chakra", experiment, "-o", folder / "nowhere/x"}).code == 2);
+  // The first of several steps, though something happens in a later one.
+  const Ran later = run_command({"export", "chakra", experiment, "--set", "simulation.steps=4", "--set",
+                                 "events=[{steps: 2, slow_gpu: {rank: 1, factor: 1.3}}]", "-o", folder / "later"});
+  CHECK_MESSAGE(later.code == 0, later.err);
+  CHECK(read_text_file(folder / "later.0.et") == read_text_file(folder / "workload.0.et"));
 }
 
 namespace {
