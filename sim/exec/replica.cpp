@@ -216,7 +216,7 @@ void Replica::execute(std::int32_t g) {
   ++group.next_slot;
   finish(g, slot.first, leaves[0]);
   if (slot.second) finish(g, *slot.second, leaves[1]);
-  if (filler_ && group.next_slot == program_.schedule.ranks[static_cast<std::size_t>(g)].size()) run_leftovers(group);
+  if (filler_) run_what_is_due(group, slot);
   queue_if_ready(g);
 }
 

@@ -108,7 +108,8 @@ class Replica {
   void fill_message_wait(Group& group, std::size_t which, std::span<const Time> arrival, Share idle);
   void pin_to_exchange(std::span<const Time> ends);                   // chains: the collective just run
   void pin_to_exchanges_before(const Template& t, std::size_t index); // overlapped: those an op waited for
-  void run_leftovers(Group& group);
+  void run_leftovers(Group& group, std::optional<std::int32_t> stage);
+  void run_what_is_due(Group& group, const Slot& slot);
   // Tokens of the EP group of a rank in the micro-batch of an op; nothing before its router has run.
   std::span<const std::int32_t> tokens_of(const Op& op, std::size_t rank) const;
   void trace_task(std::size_t g, std::size_t r, const PoolTask& task, Time begin, Time end);
