@@ -195,7 +195,7 @@ void add_piper(CLI::App& app, int& code) {
                    "fit one efficiency to measured runs: model,nodes,pp,ep,micro_batches,tflops")
       ->type_name("RUNS.csv");
   command->footer(
-      "Examples:\n  tessella piper deepseek_v3 --nodes 64\n"
+      "Examples:\n  tessella piper mixtral_8x7b --nodes 64\n"
       "  tessella piper --ladder experiments/07_piper/fig14.csv\n"
       "b is the global batch in both terms of the memory formula, as printed; --per-rank-tokens repairs it.");
   command->callback(

@@ -27,6 +27,7 @@ int main(int argc, char** argv) {
   add_report(app, code);
   add_regress(app, code);
   add_import(app, code);
+  add_export(app, code);
   add_search(app, code);
   add_list(app, code);
   add_collective(app, code);

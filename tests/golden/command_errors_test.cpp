@@ -151,7 +151,6 @@ TEST_CASE("Databases that are damaged, newer or not ours, and shards that do not
 TEST_CASE("Words that make no command") {
   const TempFolder folder;
   golden("usage", errors_of(folder, {
-                                        "",
                                         "runn RECIPE",
                                         "import",
                                         "import hff config.json",

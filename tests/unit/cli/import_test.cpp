@@ -39,6 +39,31 @@ TEST_CASE("Megatron flags become an experiment and a model that run as they are"
   CHECK(missing.err.find("'$PP', a variable without a value") != std::string::npos);
 }
 
+TEST_CASE("An exported Chakra trace is imported as what the rank sends") {
+  const TempFolder folder;
+  const std::string experiment = "experiments/00_template/experiment.yaml";
+  const Ran written = run_command({"export", "chakra", experiment, "--ranks", "0,5", "-o", folder / "workload"});
+  REQUIRE_MESSAGE(written.code == 0, written.err);
+  CHECK(written.out.find("workload.5.et: ") != std::string::npos);
+  for (const char* file : {"workload.0.et", "workload.5.et"}) {
+    const Ran read = run_command({"import", "chakra", folder / file, "--csv", "-"});
+    CHECK_MESSAGE(read.code == 0, read.err);
+    CHECK(read.out.find("ALL_TO_ALL,,ep,") != std::string::npos);
+    CHECK(read.out.find("SEND,,,") != std::string::npos);
+    CHECK(read.err.find("schema 0.0.4") != std::string::npos);
+    CHECK(read.err.find("do not say their size") == std::string::npos);
+  }
+  const Ran far = run_command({"export", "chakra", experiment, "--ranks", "99999", "-o", folder / "x"});
+  CHECK(far.code == 2);
+  CHECK(far.err.find("--ranks: error: rank 99999 does not exist") != std::string::npos);
+  CHECK(run_command({"export", "chakra", experiment, "-o", folder / "nowhere/x"}).code == 2);
+  // The first of several steps, though something happens in a later one.
+  const Ran later = run_command({"export", "chakra", experiment, "--set", "simulation.steps=4", "--set",
+                                 "events=[{steps: 2, slow_gpu: {rank: 1, factor: 1.3}}]", "-o", folder / "later"});
+  CHECK_MESSAGE(later.code == 0, later.err);
+  CHECK(read_text_file(folder / "later.0.et") == read_text_file(folder / "workload.0.et"));
+}
+
 namespace {
 
 // What the public launch scripts of a model set, without what has no effect on a step.
