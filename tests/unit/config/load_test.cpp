@@ -197,7 +197,13 @@ TEST_CASE("load: every key of an experiment arrives") {
   CHECK(s.dispatcher == Dispatcher::deepep);
   CHECK(s.schedule == ScheduleSpec{"interleaved_1f1b", 4, true, true, {}});
   CHECK(s.optimizer == Optimizer{false, true, true});
-  CHECK(s.routing == RoutingSpec{RoutingKind::generator, 0.1, 0.2, 0.3, 0.4, {}, "", {}, {}});
+  RoutingSpec routing;
+  routing.kind = RoutingKind::generator;
+  routing.static_sigma = 0.1;
+  routing.drift_sigma = 0.2;
+  routing.drift_phi = 0.3;
+  routing.noise_sigma = 0.4;
+  CHECK(s.routing == routing);
   CHECK(s.jitter == Jitter{0.02, 0.05});
   CHECK(s.flops_convention == FlopsConvention::full_attention);
   CHECK(s.seed == 7);
