@@ -11,6 +11,7 @@
 #include "sim/config/catalog.h"
 #include "sim/config/load.h"
 #include "sim/cost/params.h"
+#include "sim/domain/balancing.h"
 #include "sim/exec/fill_policies.h"
 #include "sim/planner/presets.h"
 #include "sim/schedule/table.h"
@@ -31,6 +32,16 @@ void list_presets() {
   for (const Preset& row : preset_table()) fmt::print("{:<22} {}\n", row.name, row.meaning);
 }
 
+// Patterns, and what each balancing method leaves of the spreads of a router that nothing balances.
+void list_routing() {
+  fmt::print("routing.preset\n");
+  for (const RoutingPreset& row : routing_presets()) fmt::print("  {:<14} {}\n", row.name, row.meaning);
+  fmt::print("\nrouting.balancing   experts   steps  micro-batches\n");
+  for (const BalancingEffect& row : balancing_table())
+    fmt::print("  {:<16} {:>8.3f}{:>8.3f}{:>15.2f}  {}\n", row.name, row.experts, row.steps, row.micro_batches,
+               row.meaning);
+}
+
 std::filesystem::path file_of(Catalog catalog, const std::string& name, const SearchPath& path) {
   return resolve(catalog, name, std::filesystem::current_path(), path, SourceSpan{name, 0, 0, 0, {}});
 }
@@ -46,10 +57,10 @@ void list_models(const SearchPath& path) {
 }
 
 void list_topologies(const SearchPath& path) {
-  fmt::print("{:<24} {:>7} {:>10}  {}\n", "topology", "GPUs", "GPU", "source");
+  fmt::print("{:<24} {:>7} {:>11}  {}\n", "topology", "GPUs", "GPU", "source");
   for (const std::string& name : available(Catalog::topology, path)) {
     const Cluster c = load_topology(file_of(Catalog::topology, name, path));
-    fmt::print("{:<24} {:>7} {:>10}  {}\n", name, c.num_gpus(), c.gpu, c.source);
+    fmt::print("{:<24} {:>7} {:>11}  {}\n", name, c.num_gpus(), c.gpu, c.source);
   }
 }
 
@@ -58,7 +69,7 @@ void list_profiles(const SearchPath& path) {
     const Profile p = load_profile(file_of(Catalog::profile, name, path));
     int count[kNumProvenances] = {};
     for (const ProfileEntry& e : p.entries) ++count[static_cast<std::size_t>(e.provenance)];
-    fmt::print("{:<40} GPU {}; {} entries:", name, p.gpu.name, p.entries.size());
+    fmt::print("{:<46} GPU {}; {} entries:", name, p.gpu.name, p.entries.size());
     for (int i = 0; i < kNumProvenances; ++i)
       if (count[i] > 0) fmt::print(" {} {}", count[i], tessella::name(static_cast<Provenance>(i)));
     fmt::print("\n");
@@ -70,6 +81,7 @@ int list(const std::string& what) {
   if (what == "schedules") list_schedules();
   if (what == "policies") list_policies();
   if (what == "presets") list_presets();
+  if (what == "routing") list_routing();
   if (what == "models") list_models(path);
   if (what == "topologies") list_topologies(path);
   if (what == "profiles") list_profiles(path);
@@ -80,11 +92,11 @@ int list(const std::string& what) {
 
 void add_list(CLI::App& app, int& code) {
   auto what = std::make_shared<std::string>();
-  CLI::App* command =
-      app.add_subcommand("list", "Show what can be named: schedules, models, topologies, profiles, policies, presets");
+  CLI::App* command = app.add_subcommand(
+      "list", "Show what can be named: schedules, models, topologies, profiles, policies, presets, routing");
   command->add_option("what", *what, "which table")
       ->required()
-      ->check(CLI::IsMember({"schedules", "models", "topologies", "profiles", "policies", "presets"}));
+      ->check(CLI::IsMember({"schedules", "models", "topologies", "profiles", "policies", "presets", "routing"}));
   command->footer("Example:\n  tessella list models");
   command->callback([what, &code] { code = guarded([&] { return list(*what); }); });
 }

@@ -31,6 +31,7 @@ struct PlanFlags {
   std::string pair;
   bool solvers = false;
   bool experts = false;
+  std::optional<std::int32_t> replicas;
 };
 
 constexpr std::int32_t kSwaps = 64; // of a layer; more find next to nothing
@@ -60,8 +61,8 @@ int plan(const PlanFlags& flags) {
   PlanOptions options = flags.options;
   options.reference_milp = flags.solver == "cbc";
   std::optional<PlanExperts> experts;
-  if (flags.experts) {
-    experts = migrated_experts(scenario, kSwaps);
+  if (flags.experts || flags.replicas) {
+    experts = flags.replicas ? replicated_experts(scenario, *flags.replicas) : migrated_experts(scenario, kSwaps);
     scenario.routing.expert_at = experts->expert_at;
   }
   PlanFile result = make_plan(scenario, options);
@@ -102,6 +103,10 @@ void add_plan(CLI::App& app, int& code) {
       ->capture_default_str();
   command->add_flag("--experts", flags->experts,
                     "migrate experts first (tessella experts): the plan says where they live, and `run --plan` obeys");
+  command
+      ->add_option("--replicas", flags->replicas,
+                   "place experts with replicas (EPLB): expert slots of an EP group, more than it has experts")
+      ->check(CLI::Range(1, 1 << 20));
   command->add_flag("--solvers", flags->solvers,
                     "no plan: how large the partition problem is, and what each solver proves how fast");
   command->add_option("--threads", flags->options.threads, "threads; results do not depend on it")
@@ -109,6 +114,7 @@ void add_plan(CLI::App& app, int& code) {
   command->footer(
       "Examples:\n  tessella plan experiments/01_qwen3_235b_h100_256/experiment.yaml -o plan.yaml --explain\n"
       "  tessella plan experiments/01_qwen3_235b_h100_256/overlap.yaml --overlap align_defer -o plan.yaml\n"
+      "  tessella plan experiments/17_imbalance_throughput/experiment.yaml --replicas 144 -o plan.yaml\n"
       "Exit code 3: no partition fits into memory.");
   command->callback(
       [flags, &code] { code = guarded([&] { return flags->solvers ? solvers(*flags) : plan(*flags); }); });

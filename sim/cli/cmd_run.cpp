@@ -35,7 +35,7 @@ struct RunFlags {
   std::string report;
   std::string trace;
   std::vector<std::int32_t> trace_ranks;
-  std::vector<std::int32_t> trace_steps = {0};
+  std::vector<std::int32_t> trace_steps; // default: the first that counts
   std::string precision;
   bool capacity = false;
   bool regret = false;
@@ -43,6 +43,16 @@ struct RunFlags {
   bool detail = false;
   bool no_fold = false;
 };
+
+std::vector<std::int32_t> traced_steps(const RunFlags& flags, const Scenario& scenario) {
+  if (flags.trace_steps.empty()) return {static_cast<std::int32_t>(scenario.warm_up)};
+  for (const std::int32_t step : flags.trace_steps)
+    if (step < scenario.warm_up || step >= scenario.steps)
+      throw InputError("--trace-steps", fmt::format("step {} is not run{}; steps are {} to {}", step,
+                                                    scenario.warm_up > 0 ? " after the warm-up" : "", scenario.warm_up,
+                                                    scenario.steps - 1));
+  return flags.trace_steps;
+}
 
 // By default the first rank of each pipeline position of the first replica.
 TraceRequest trace_request(const RunFlags& flags, const Scenario& scenario) {
@@ -53,14 +63,11 @@ TraceRequest trace_request(const RunFlags& flags, const Scenario& scenario) {
   for (const std::int32_t rank : request.ranks)
     if (rank < 0 || rank >= world)
       throw InputError("--trace-ranks", fmt::format("rank {} does not exist; ranks are 0 to {}", rank, world - 1));
-  for (const std::int32_t step : flags.trace_steps)
-    if (step < 0 || step >= scenario.steps)
-      throw InputError("--trace-steps", fmt::format("step {} is not run; steps are 0 to {}", step, scenario.steps - 1));
   if (request.ranks.empty())
     for (std::int32_t p = 0; p < scenario.parallelism.pp; ++p)
       request.ranks.push_back(p * (world / static_cast<std::int32_t>(scenario.parallelism.pp)));
   std::sort(request.ranks.begin(), request.ranks.end());
-  request.steps = flags.trace_steps;
+  request.steps = traced_steps(flags, scenario);
   return request;
 }
 
@@ -94,8 +101,9 @@ void print_result(const RunFlags& flags, const Scenario& scenario, const RunResu
   fmt::print("{}", phases_text(result, style) + adaptation_text(result, style));
   if (flags.capacity) fmt::print("{}", capacity_text(result, style));
   if (!result.memory.fits) fmt::print("{}", memory_text(result.memory, style));
-  for (const std::int32_t step : flags.trace_steps)
-    if (flags.timeline) fmt::print("{}", timeline_text(result, {step, style.width}));
+  if (!flags.timeline) return;
+  for (const std::int32_t step : traced_steps(flags, scenario))
+    fmt::print("{}", timeline_text(result, {step, style.width}));
 }
 
 // The same run without a filler and under the bound.
@@ -168,7 +176,8 @@ void add_run(CLI::App& app, int& code) {
       ->type_name("PLAN.yaml");
   command->add_option("--policy", flags->experiment.policy, "bubble filler (tessella list policies)");
   command->add_option("--preset", flags->experiment.preset, "run it as another system would (tessella list presets)");
-  command->add_option("--steps", flags->experiment.steps, "how many steps to simulate");
+  command->add_option("--steps", flags->experiment.steps,
+                      "how many steps to simulate; simulation.warm_up of them are not counted");
   command
       ->add_option("--precision", flags->precision,
                    "end early once the mean step time is known this well (95 %), e.g. 0.5%")
@@ -184,13 +193,17 @@ void add_run(CLI::App& app, int& code) {
   command->add_option("--trace", flags->trace, "Chrome trace for ui.perfetto.dev; .gz compresses")->type_name("FILE");
   command->add_option("--trace-ranks", flags->trace_ranks, "ranks to trace (default: one per pipeline position)")
       ->delimiter(',');
-  command->add_option("--trace-steps", flags->trace_steps, "steps to trace (default: 0)")->delimiter(',');
+  command->add_option("--trace-steps", flags->trace_steps, "steps to trace (default: the first that counts)")
+      ->delimiter(',');
   command->add_flag("--capacity", flags->capacity, "what limits the run: stage imbalance, routing, fabric");
   command->add_flag("--regret", flags->regret, "run again without bubble filler and under its upper bound");
   command->add_flag("--timeline", flags->timeline, "draw the traced ranks over time");
   command->add_flag("--no-fold", flags->no_fold, "simulate identical replicas one by one");
   command->footer(
-      "Example:\n  tessella run experiments/02_qwen3_next_12288/experiment.yaml --timeline --trace out.json.gz\n"
+      "Examples:\n  tessella run experiments/02_qwen3_next_12288/experiment.yaml --timeline --trace out.json.gz\n"
+      "  tessella run experiments/02_qwen3_next_12288/experiment.yaml --steps 1000 --precision 1%\n"
+      "  tessella run experiments/17_imbalance_throughput/experiment.yaml --set moe.token_dispatcher_type=alltoall "
+      "--set routing={kind: generator, balancing: loss_free_bias, capacity_factor: 1.25}\n"
       "Exit code 3: the plan runs but does not fit into memory.");
   command->callback([flags, &code] { code = guarded([&] { return run(*flags); }); });
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 
@@ -22,7 +23,7 @@ void on_signal(int signal) {
 
 void Progress::update(std::int64_t done, std::int64_t total) {
   const double now = seconds();
-  if (now < said_at_ + 1.0 || done == 0) return;
+  if (now < said_at_ + std::max(1.0, 0.05 * now) || done == 0) return;
   said_at_ = now;
   const double left = now / static_cast<double>(done) * static_cast<double>(total - done);
   fmt::print(stderr, "{}: {} of {}, {:.0f} s, about {:.0f} s left\n", what_, done, total, now, left);

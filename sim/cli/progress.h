@@ -11,7 +11,7 @@ namespace tessella {
 class Progress {
  public:
   explicit Progress(std::string what) : what_(std::move(what)) {}
-  // At most one line a second.
+  // At most one line a second, and fewer the longer it takes: some 60 in the first hour after the first minute.
   void update(std::int64_t done, std::int64_t total);
   double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 

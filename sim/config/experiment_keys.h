@@ -30,6 +30,8 @@ inline constexpr auto kExperimentAliases = std::to_array<Alias>({
     {"gbs", "global_batch_size"},
     {"seq", "seq_length"},
     {"moe_token_dispatcher_type", "token_dispatcher_type"},
+    {"moe_expert_capacity_factor", "capacity_factor"},
+    {"moe_pad_expert_input_to_capacity", "pad_to_capacity"},
     {"microbatch_group_size_per_virtual_pipeline_stage", "microbatch_group_size_per_vp_stage"},
 });
 

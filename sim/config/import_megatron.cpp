@@ -35,9 +35,28 @@ std::string dispatcher_of(const MegatronValues& f) {
   return type;
 }
 
+// A bias evens out what lasts, whatever small loss stands beside it.
+const char* balancing_of(const MegatronValues& flags) {
+  if (flags.on("moe-router-enable-expert-bias")) return "loss_free_bias";
+  const std::string type = flags.text("moe-router-load-balancing-type").value_or("aux_loss");
+  if (type == "global_aux_loss") return "global_batch";
+  return type == "none" ? "none" : "aux_loss";
+}
+
 class Writer {
  public:
   Writer(const MegatronValues& flags, std::vector<std::string>& warnings) : f_(flags), warnings_(warnings) {}
+
+  std::string routing() const {
+    FlowMap map;
+    if (f_.on("moe-router-force-load-balancing"))
+      map.raw("kind", "balanced");
+    else
+      map.raw("kind", "generator").raw("balancing", balancing_of(f_));
+    if (const auto factor = f_.text("moe-expert-capacity-factor")) map.raw("capacity_factor", *factor);
+    if (f_.on("moe-pad-expert-input-to-capacity")) map.raw("pad_to_capacity", "true");
+    return map.text();
+  }
 
   std::string parallelism(std::int64_t world) {
     FlowMap map;
@@ -178,7 +197,7 @@ ImportedExperiment import_megatron(const std::vector<std::pair<std::string, std:
                    writer.batch(), writer.precision(), writer.recompute());
   if (settings.model || out.model->has_moe()) {
     y += fmt::format("moe: {{token_dispatcher_type: {}}}\n", quote_yaml(dispatcher_of(flags)));
-    y += fmt::format("routing: {{kind: {}}}\n", flags.on("moe-router-force-load-balancing") ? "balanced" : "generator");
+    y += fmt::format("routing: {}\n", writer.routing());
   }
   y += fmt::format("schedule: {}\noptimizer: {}\n", writer.schedule(), writer.optimizer());
   read_experiment("imported experiment", y); // what is written reads back

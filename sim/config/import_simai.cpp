@@ -137,9 +137,9 @@ std::string experiment_of(const SimaiWorkload& workload, const SimaiJob& job) {
   batch.count("seq_length", job.seq_length);
   const std::string y = fmt::format(
       "# Imported from a SimAI workload.\nexperiment: {}\nmodel: {}\ncluster: {{topology: {}, profile: {}}}\n"
-      "parallelism: {}\nbatch: {}\nschedule: {{name: {}}}\nrouting: {{kind: balanced}}\n",
+      "parallelism: {}\nbatch: {}\nschedule: {{name: {}}}\n{}",
       job.name, quote_yaml(job.model), quote_yaml(job.topology), quote_yaml(job.profile), sizes.text(), batch.text(),
-      p.vpp > 1 ? "interleaved_1f1b" : "1f1b");
+      p.vpp > 1 ? "interleaved_1f1b" : "1f1b", p.ep > 1 ? "routing: {kind: balanced}\n" : "");
   read_experiment("imported experiment", y); // what is written reads back
   return y;
 }

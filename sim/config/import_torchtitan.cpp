@@ -261,8 +261,9 @@ ImportedTorchtitan import_torchtitan(const std::string& file_name, const std::st
   y += fmt::format("parallelism: {}\nbatch: {}\n", sizes.text(), batch_of(job, s));
   y += fmt::format("precision: {}\nrecompute: {}\n", precision_of(job), recompute_of(job, out.warnings));
   y += fmt::format("schedule: {{name: {}}}\noptimizer: {{use_distributed_optimizer: true, overlap_grad_reduce: true, "
-                   "overlap_param_gather: true}}\nrouting: {{kind: generator}}\n",
+                   "overlap_param_gather: true}}\n",
                    schedule);
+  if (s.ep > 1) y += "routing: {kind: generator}\n"; // without, every rank keeps its tokens
   warn(job, s, settings, out.warnings);
   job.sort_out(out);
   read_experiment("imported experiment", y); // what is written reads back

@@ -93,6 +93,8 @@ inline constexpr std::array kLimits = std::to_array<Limit>({
     {"redundant", 1 << 10},
     {"patience", 1'000'000},
     {"steps", 1'000'000},
+    {"warm_up", 1'000'000},
+    {"capacity_factor", 1 << 10},
     {"seed", INT64_MAX},
     {"sigma", 4}, // standard deviations of log-weights
 });

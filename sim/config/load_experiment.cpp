@@ -34,6 +34,10 @@ constexpr Choice<RoutingKind> kRoutings[] = {{"balanced", RoutingKind::balanced}
                                              {"generator", RoutingKind::generator},
                                              {"loads", RoutingKind::loads},
                                              {"trace", RoutingKind::trace}};
+constexpr Choice<Balancing> kBalancings[] = {{"none", Balancing::none},
+                                             {"aux_loss", Balancing::aux_loss},
+                                             {"global_batch", Balancing::global_batch},
+                                             {"loss_free_bias", Balancing::loss_free_bias}};
 constexpr Choice<MigrationMethod> kMigrations[] = {
     {"none", MigrationMethod::none}, {"swap", MigrationMethod::swap}, {"replicate", MigrationMethod::replicate}};
 constexpr Choice<FlopsConvention> kConventions[] = {{"causal", FlopsConvention::causal},
@@ -88,6 +92,7 @@ class SectionReader {
     section(map, "simulation", false, [this](MapReader& m) {
       m.optional("seed", s_.seed, [](const Node& n) { return static_cast<std::uint64_t>(Count("seed", 0)(n)); });
       m.optional("steps", s_.steps, Count("steps"));
+      m.optional("warm_up", s_.warm_up, Count("warm_up", 0));
     });
     map.done();
   }
@@ -225,19 +230,25 @@ class SectionReader {
   void read_routing(MapReader& m) {
     RoutingSpec& r = s_.routing;
     m.optional("preset", r, read_preset);
+    const bool by_preset = m.find("preset") != nullptr && r != *routing_preset("natural");
     if (m.find("preset"))
       m.optional("kind", r.kind, choice("kind of routing", kRoutings));
     else
       m.required("kind", r.kind, choice("kind of routing", kRoutings));
     const std::string only = "only routing of kind ";
+    if (by_preset) m.refuse("balancing", "this preset is a router as it was measured; take preset natural");
     if (r.kind == RoutingKind::generator) {
+      if (!by_preset)
+        m.optional("balancing", r.balancing, [](const Node& node) {
+          return std::optional(read_choice<Balancing>(node, "balancing method", kBalancings));
+        });
       const double max_sigma = static_cast<double>(limit("sigma"));
       m.optional("static_sigma", r.static_sigma, Number{"static_sigma", 0.0, max_sigma});
       m.optional("drift_sigma", r.drift_sigma, Number{"drift_sigma", 0.0, max_sigma});
       m.optional("drift_phi", r.drift_phi, Number{"drift_phi", 0.0, 1.0});
       m.optional("noise_sigma", r.noise_sigma, Number{"noise_sigma", 0.0, max_sigma});
     } else {
-      for (const char* key : {"static_sigma", "drift_sigma", "drift_phi", "noise_sigma"})
+      for (const char* key : {"balancing", "static_sigma", "drift_sigma", "drift_phi", "noise_sigma"})
         m.refuse(key, only + "generator has it");
     }
     if (r.kind == RoutingKind::loads)
@@ -248,6 +259,10 @@ class SectionReader {
       m.required("trace_file", r.trace_file, read_text);
     else
       m.refuse("trace_file", only + "trace has it");
+    m.optional("capacity_factor", r.capacity_factor, [](const Node& node) {
+      return std::optional(Number{"capacity_factor", 0.01, static_cast<double>(limit("capacity_factor"))}(node));
+    });
+    m.optional("pad_to_capacity", r.pad_to_capacity, read_bool);
   }
 
   static RoutingSpec read_preset(const Node& node) {
@@ -284,6 +299,10 @@ Experiment read_experiment(const std::string& file_name, const std::string& text
   problems.throw_if_any();
   if (options.seed) e.draft.seed = *options.seed;
   if (options.steps) e.draft.steps = *options.steps;
+  if (e.draft.warm_up >= e.draft.steps)
+    throw InputError(position_of(e, "simulation.warm_up"),
+                     fmt::format("warm_up {} leaves none of {} steps to count; give at least {} steps", e.draft.warm_up,
+                                 e.draft.steps, e.draft.warm_up + 1));
   return e;
 }
 

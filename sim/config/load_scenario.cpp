@@ -141,12 +141,26 @@ void check_migration_fits(const Experiment& e, const Scenario& s) {
   if (s.parallelism.ep == 1) throw InputError(where, "with expert_model_parallel_size 1 there is nowhere to move to");
 }
 
-// Loads and traces against the plan; a dense model has nothing to route.
-void check_routing_fits(const Experiment& e, Scenario& s) {
-  if (moe_layers(s.model).empty()) {
-    if (e.root.find("routing")) s.warnings.push_back("routing is not used: the model has no MoE layer");
-    return;
-  }
+// A dense model has nothing to route; that it is routed evenly may be said.
+void check_dense_routing(const Experiment& e, const Scenario& s) {
+  if (s.routing == RoutingSpec{}) return;
+  throw InputError(
+      position_of(e, "routing"),
+      fmt::format("model '{}' has no MoE layer to route; remove routing, or take a model with experts", s.model.name));
+}
+
+// Megatron-LM pads only where it copies tokens before the exchange.
+void check_padding_fits(const Experiment& e, const Scenario& s) {
+  if (!s.routing.pad_to_capacity || s.dispatcher == Dispatcher::alltoall || s.parallelism.ep == 1) return;
+  throw InputError(
+      position_of(e, "routing.pad_to_capacity"),
+      fmt::format("token dispatcher {} does not pad; use token_dispatcher_type: alltoall", name(s.dispatcher)));
+}
+
+// Loads and traces against the plan.
+void check_routing_fits(const Experiment& e, const Scenario& s) {
+  if (moe_layers(s.model).empty()) return check_dense_routing(e, s);
+  check_padding_fits(e, s);
   std::vector<Violation> violations;
   for (const RoutingProblem& p : check_routing(s.routing, workload_shape(s.model, s.parallelism, s.batch, s.steps)))
     violations.push_back({p.key, p.message, {}});

@@ -3,6 +3,7 @@
 
 #include "sim/cost/ffn_ops.h"
 #include "sim/cost/moe_ops.h"
+#include "sim/domain/workload_shape.h"
 
 namespace tessella {
 namespace {
@@ -48,7 +49,7 @@ class PassKernels {
 } // namespace
 
 std::int64_t local_experts(const LayerContext& c, const MoeFfn& moe) {
-  return moe.num_experts / c.scenario.parallelism.ep;
+  return moe.num_experts / c.scenario.parallelism.ep + placed_replicas(c.scenario);
 }
 
 bool permutes_before(const LayerContext& c) {

@@ -11,6 +11,7 @@
 #include "sim/cost/moe_ops.h"
 #include "sim/cost/step_costs.h"
 #include "sim/cost/whole_pass.h"
+#include "sim/domain/workload_shape.h"
 
 namespace tessella {
 namespace {
@@ -148,7 +149,11 @@ Duration total(const std::vector<OpCost>& ops) {
 
 std::int64_t routed_rows(const Scenario& s, const MoeFfn& moe) {
   const Parallelism& p = s.parallelism;
-  return s.tokens_per_tp_group() / (p.sequence_parallel ? p.tp : 1) * moe.router_topk;
+  const std::int64_t rows = s.tokens_per_tp_group() / (p.sequence_parallel ? p.tp : 1) * moe.router_topk;
+  if (!s.routing.capacity_factor) return rows;
+  const WorkloadShape sent{1, moe.num_experts, moe.router_topk, 1, rows / moe.router_topk, 1};
+  const std::int64_t accepted = *expert_capacity(s.routing, sent) * moe.num_experts;
+  return s.routing.pad_to_capacity ? accepted : std::min(rows, accepted);
 }
 
 ModelOps make_model_ops(const Scenario& scenario) {

@@ -87,7 +87,8 @@ struct OpChain {
 
 Duration total(const std::vector<OpCost>& ops);
 
-// Routed rows a rank receives under balanced routing: R = tokens per rank * top-k (layer_costs, section 3).
+// Rows a rank receives under balanced routing: R = tokens per rank * top-k (layer_costs, section 3), at most the
+// capacity of its experts where they have one, and with padding exactly that.
 std::int64_t routed_rows(const Scenario& scenario, const MoeFfn& moe);
 
 // Costs of every distinct piece of the model.

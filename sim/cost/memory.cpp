@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/domain/workload_shape.h"
+
 namespace tessella {
 namespace {
 
@@ -96,8 +98,7 @@ RankMemory rank_memory(const Scenario& s, const Schedule& schedule, std::size_t 
                        const std::vector<std::int32_t>& held, const std::vector<StageActivation>& stages,
                        const MemoryAssumptions& assume) {
   const ActivationShape shape = shape_of(s, assume);
-  RankMemory m =
-      model_state(rank_params(s.model, s.partition, held, s.parallelism), s.parallelism, s.optimizer, s.precision);
+  RankMemory m = model_state(held_params(s, s.partition, held), s.parallelism, s.optimizer, s.precision);
   const LivePeak live = peak_live(schedule.ranks[rank], stages);
   const double boundary = 2.0 * rank_tokens(shape) * d(s.model.hidden_size);
   const double working = layer_workspace(s, held, shape) + (s.parallelism.pp > 1 ? 4.0 * boundary : 0.0);
@@ -122,7 +123,7 @@ std::vector<std::string> statements(const MemoryAssumptions& a) {
 
 RankMemory model_state(const RankParams& params, const Parallelism& p, const Optimizer& optimizer,
                        Precision precision) {
-  const double all = d(params.dense) + d(params.expert);
+  const double all = d(params.dense) + d(params.expert) + d(params.replica);
   RankMemory m;
   double weights = kWeight * all;
   if (precision == Precision::fp8) weights += kFp8Copies * (all - d(params.vocabulary));
@@ -162,7 +163,16 @@ LivePeak peak_live(std::span<const Slot> slots, std::span<const StageActivation>
   return peak;
 }
 
-MemoryReport memory_report(const Scenario& scenario, const Schedule& schedule, const MemoryAssumptions& assume) {
+RankParams held_params(const Scenario& s, const Partition& partition, std::span<const std::int32_t> stages) {
+  const RankParams own = rank_params(s.model, partition, stages, s.parallelism);
+  const std::int64_t replicas = reserved_replicas(s);
+  if (replicas == 0) return own;
+  return with_replicas(own, replicas, workload_shape(s.model, s.parallelism, s.batch).experts_per_rank());
+}
+
+MemoryReport memory_report(const Scenario& scenario, const Schedule& schedule, const MemoryAssumptions& given) {
+  MemoryAssumptions assume = given;
+  assume.hot_load = std::max(assume.hot_load, padded_load(scenario));
   TSL_CHECK_OP(scenario.partition.stages.size(), ==, schedule.stage_ranks.size());
   const ActivationShape shape = shape_of(scenario, assume);
   std::vector<StageActivation> stages;

@@ -5,6 +5,9 @@
 // keeps the bf16 weights and adds two one-byte copies (row- and column-wise) of every layer matrix, cached over
 // micro-batches.
 //
+// Replicas of experts hold weights and gradients, their optimizer state stays at home; slots for replicas that may come
+// are reserved.
+//
 // Activations: walk the rank's slots; F adds its stage's kept bytes, B or W frees them (I frees only the logits), both
 // actions of a pair are live together. Uneven stages are charged as they are; in-flight counts are the schedule's own.
 //
@@ -49,6 +52,9 @@ struct LivePeak {
 };
 // `stages` holds one entry per global stage.
 LivePeak peak_live(std::span<const Slot> slots, std::span<const StageActivation> stages);
+
+// rank_params() with the slots for replicas that the scenario reserves.
+RankParams held_params(const Scenario& scenario, const Partition& partition, std::span<const std::int32_t> stages);
 
 MemoryReport memory_report(const Scenario& scenario, const Schedule& schedule, const MemoryAssumptions& assume = {});
 

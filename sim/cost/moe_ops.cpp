@@ -29,10 +29,10 @@ Projection latent_up(const LayerContext& c, const MoeFfn& moe) {
   return {"latent_up", {c.n_sp, moe.moe_latent_size, c.hidden}};
 }
 
-// One copy of the tokens becomes top-k copies, or the other way round: (1 + K) n_sp h.
+// One copy of the tokens becomes top-k copies, or the other way round: (1 + K) n_sp h, with padding that instead of K.
 OpDetail permute(const LayerContext& c, const MoeFfn& moe, const char* name, StreamKernel kernel) {
-  return c.kernels.stream(
-      name, kernel, static_cast<double>(1 + moe.router_topk) * elements(c.n_sp, expert_input(c, moe)) * kBytesBf16);
+  return c.kernels.stream(name, kernel,
+                          elements(c.n_sp + routed_rows(c.scenario, moe), expert_input(c, moe)) * kBytesBf16);
 }
 
 // Around the experts, by received rows: sort chunks by local expert (read and write a row), or make rows out of

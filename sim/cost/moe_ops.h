@@ -29,6 +29,7 @@ std::vector<OpDetail> expert_kernels(const LayerContext& c, const MoeFfn& moe, G
 // `rows` over `experts` as evenly as possible, the first ones one more.
 std::vector<std::int64_t> spread_evenly(std::int64_t rows, std::int64_t experts);
 
+// Expert weights that a rank computes with: its slots, replicas of a placement among them.
 std::int64_t local_experts(const LayerContext& c, const MoeFfn& moe);
 // Tokens are copied and sorted before the exchange (alltoall, EP = 1) rather than after it.
 bool permutes_before(const LayerContext& c);

@@ -152,4 +152,9 @@ RankParams rank_params(const Model& model, const Partition& partition, std::span
   return rank;
 }
 
+RankParams with_replicas(RankParams rank, std::int64_t replicas, std::int64_t experts_per_rank) {
+  if (replicas > 0) rank.replica = rank.expert * replicas / experts_per_rank;
+  return rank;
+}
+
 } // namespace tessella

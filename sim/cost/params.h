@@ -53,6 +53,7 @@ struct RankParams {
   std::int64_t dense = 0;      // everything but experts: optimizer state is spread over DP * CP
   std::int64_t expert = 0;     // optimizer state is spread over EDP
   std::int64_t vocabulary = 0; // the part of `dense` that is embedding and head
+  std::int64_t replica = 0;    // of experts whose home is another rank: weights and gradients, no optimizer state
   bool operator==(const RankParams&) const = default;
 };
 
@@ -60,5 +61,8 @@ struct RankParams {
 // stage and MTP need the embedding, the loss and MTP need the head, and tied embeddings make them one tensor.
 RankParams rank_params(const Model& model, const Partition& partition, std::span<const std::int32_t> stages,
                        const Parallelism& parallelism);
+
+// The same rank with slots for replicas beside each layer's experts.
+RankParams with_replicas(RankParams rank, std::int64_t replicas, std::int64_t experts_per_rank);
 
 } // namespace tessella

@@ -54,9 +54,13 @@ std::optional<std::string> adopt_plan(const PlanFile& plan, const std::string& r
   if (plan.experts) {
     RoutingSpec routing = scenario.routing;
     routing.expert_at = plan.experts->expert_at;
-    const auto problems =
-        check_routing(routing, workload_shape(scenario.model, scenario.parallelism, scenario.batch, scenario.steps));
+    const WorkloadShape routing_shape =
+        workload_shape(scenario.model, scenario.parallelism, scenario.batch, scenario.steps);
+    const auto problems = check_routing(routing, routing_shape);
     if (!problems.empty()) return fmt::format("{}; renew it: {}", problems.front().message, renew);
+    if (scenario.expert_migration.method == MigrationMethod::swap &&
+        static_cast<std::int64_t>(routing.expert_at.front().size()) > routing_shape.num_experts)
+      return "the plan has replicas of experts, and expert_migration swap moves experts that have none; use replicate";
     scenario.routing = std::move(routing);
   }
   scenario.partition = p;

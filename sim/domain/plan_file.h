@@ -72,9 +72,9 @@ struct PlanPairs {
   bool operator==(const PlanPairs&) const = default;
 };
 
-// Where experts live instead of in their order, by MoE layer (RoutingSpec::expert_at).
+// Where experts and their replicas live instead of in their order, by MoE layer (RoutingSpec::expert_at).
 struct PlanExperts {
-  std::string method;       // migrated
+  std::string method;       // migrated, or eplb with replicas
   double load_before = 1.0; // fullest EP rank over the mean, mean over layers
   double load_after = 1.0;
   std::vector<std::vector<std::int32_t>> expert_at; // [MoE layer][slot]

@@ -11,6 +11,9 @@
 
 namespace tessella {
 
+// What keeps a router balanced while it trains; domain/balancing.h says what each does to the spreads.
+enum class Balancing { none, aux_loss, global_batch, loss_free_bias };
+
 enum class RoutingKind {
   balanced,  // every rank receives exactly its share
   generator, // static offset + AR(1) + noise + multinomial, see below
@@ -63,6 +66,9 @@ std::variant<RoutingTrace, TraceProblem> make_trace(std::span<const TraceRow> ro
 // The defaults are the preset "natural".
 struct RoutingSpec {
   RoutingKind kind = RoutingKind::balanced;
+  // Generator: scales the three spreads, which then are those under aux_loss (domain/balancing.h). Nothing: they are as
+  // they stand.
+  std::optional<Balancing> balancing;
   double static_sigma = 0.46;
   double drift_sigma = 0.30;
   double drift_phi = 0.94;
@@ -70,9 +76,14 @@ struct RoutingSpec {
   std::vector<double> loads; // relative, any positive scale
   std::string trace_file;
   RoutingTrace trace; // what trace_file holds
-  // Where the experts live: [MoE layer][slot] expert, rank r owning the slots [r, r + 1) * experts per rank. Empty:
-  // expert e in slot e. Comes from a plan (`experts:`), not from the experiment.
+  // Where the experts live: [MoE layer][slot] expert, rank r owning the slots [r, r + 1) * slots per rank; an expert in
+  // several slots has replicas, which share its rows evenly. Empty: expert e in slot e. Comes from a plan (`experts:`),
+  // not from the experiment.
   std::vector<std::vector<std::int32_t>> expert_at;
+  // Rows that an expert accepts of each source rank, over what balance would send it; the rest is dropped
+  // (workload_shape.h, expert_capacity). Nothing: dropless.
+  std::optional<double> capacity_factor;
+  bool pad_to_capacity = false; // every expert computes its whole capacity, whatever it received
   bool operator==(const RoutingSpec&) const = default;
 };
 

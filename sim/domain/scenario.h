@@ -89,7 +89,8 @@ struct Scenario {
   Partition partition;
   std::uint64_t seed = 1;
   std::int64_t steps = 1;
-  std::vector<std::string> warnings;                       // from loading and legality, shown once
+  std::int64_t warm_up = 0;          // the first of them, simulated but left out of the statistics; < steps
+  std::vector<std::string> warnings; // from loading and legality, shown once
   std::vector<std::pair<std::string, std::string>> inputs; // file -> sha256
 
   std::int64_t num_micro_batches() const {

@@ -19,6 +19,7 @@ class Checker {
     check_shape();
     if (!problems_.empty()) return std::move(problems_);
     check_placement();
+    check_capacity();
     switch (spec_.kind) {
     case RoutingKind::balanced:
       break;
@@ -69,7 +70,7 @@ class Checker {
               fmt::format("drift_phi is {}, it must be at least 0 and less than 1", spec_.drift_phi));
   }
 
-  // Every layer holds every expert once.
+  // Every layer holds every expert at least once, in as many slots on every rank and layer.
   void check_placement() {
     if (spec_.expert_at.empty()) return;
     const auto layers = static_cast<std::int64_t>(spec_.expert_at.size());
@@ -78,16 +79,44 @@ class Checker {
               fmt::format("experts are placed in {} layers, the model has {} MoE layers", layers, shape_.layers));
       return;
     }
+    const std::size_t slots = spec_.expert_at.front().size();
     for (std::size_t layer = 0; layer < spec_.expert_at.size(); ++layer) {
-      std::vector<std::int32_t> sorted = spec_.expert_at[layer];
-      std::sort(sorted.begin(), sorted.end());
-      bool whole = static_cast<std::int64_t>(sorted.size()) == shape_.num_experts;
-      for (std::size_t e = 0; whole && e < sorted.size(); ++e) whole = sorted[e] == static_cast<std::int32_t>(e);
-      if (whole) continue;
-      problem("routing.expert_at", fmt::format("the {} slots of MoE layer {} do not hold each of {} experts once",
-                                               sorted.size(), layer, shape_.num_experts));
+      const std::vector<std::int32_t>& held = spec_.expert_at[layer];
+      if (held.size() != slots || static_cast<std::int64_t>(slots) % shape_.ep != 0) {
+        problem("routing.expert_at",
+                fmt::format("MoE layer {} has {} slots; every layer needs the same multiple of the {} EP ranks", layer,
+                            held.size(), shape_.ep));
+        return;
+      }
+      if (holds_every_expert(held)) continue;
+      problem("routing.expert_at", fmt::format("the {} slots of MoE layer {} do not hold each of {} experts",
+                                               held.size(), layer, shape_.num_experts));
       return;
     }
+  }
+
+  bool holds_every_expert(const std::vector<std::int32_t>& held) const {
+    std::vector<bool> seen(static_cast<std::size_t>(shape_.num_experts), false);
+    for (const std::int32_t e : held) {
+      if (e < 0 || e >= shape_.num_experts) return false;
+      seen[static_cast<std::size_t>(e)] = true;
+    }
+    return std::find(seen.begin(), seen.end(), false) == seen.end();
+  }
+
+  void check_capacity() {
+    if (spec_.pad_to_capacity && !spec_.capacity_factor)
+      problem("routing.pad_to_capacity", "without capacity_factor there is no capacity to pad to");
+    const auto capacity = expert_capacity(spec_, shape_);
+    if (!capacity) return;
+    if (shape_.ep == 1 && !spec_.pad_to_capacity)
+      problem("routing.capacity_factor",
+              "with expert_model_parallel_size 1 loads are not drawn, so nothing would be dropped; only "
+              "pad_to_capacity makes a difference");
+    const double rows = static_cast<double>(*capacity) * static_cast<double>(shape_.num_experts);
+    if (rows > static_cast<double>(kMaxRows))
+      problem("routing.capacity_factor",
+              fmt::format("the experts of an EP group would accept {:.0f} rows, the limit is {}", rows, kMaxRows));
   }
 
   bool is_per_rank_or_expert(std::int64_t columns) const {
@@ -124,7 +153,8 @@ class Checker {
                           t.layers, shape_.layers));
     if (t.iterations < shape_.steps)
       problem("routing.trace_file",
-              fmt::format("the trace has {} iterations, the simulation {} steps", t.iterations, shape_.steps));
+              fmt::format("the trace has {} iterations, the simulation {} steps; give at most {} steps", t.iterations,
+                          shape_.steps, t.iterations));
   }
 
   const RoutingSpec& spec_;
@@ -156,6 +186,32 @@ WorkloadShape workload_shape(const Model& model, const Parallelism& p, const Bat
   shape.tokens_per_rank = batch.micro_batch_size * batch.seq_length / (p.cp * p.tp);
   shape.steps = steps;
   return shape;
+}
+
+std::optional<std::int64_t> expert_capacity(const RoutingSpec& spec, const WorkloadShape& shape) {
+  if (!spec.capacity_factor) return std::nullopt;
+  const double even = static_cast<double>(shape.tokens_per_rank * shape.router_topk);
+  const double of_rank = std::ceil(even * *spec.capacity_factor / static_cast<double>(shape.num_experts));
+  return shape.ep * std::max<std::int64_t>(1, static_cast<std::int64_t>(of_rank));
+}
+
+double padded_load(const Scenario& s) {
+  if (!s.routing.pad_to_capacity || !s.routing.capacity_factor || !s.model.has_moe()) return 1.0;
+  const WorkloadShape shape = workload_shape(s.model, s.parallelism, s.batch);
+  return static_cast<double>(*expert_capacity(s.routing, shape) * shape.num_experts) /
+         static_cast<double>(shape.rows());
+}
+
+std::int64_t placed_replicas(const Scenario& s) {
+  if (s.routing.expert_at.empty()) return 0;
+  const WorkloadShape shape = workload_shape(s.model, s.parallelism, s.batch);
+  return static_cast<std::int64_t>(s.routing.expert_at.front().size()) / shape.ep - shape.experts_per_rank();
+}
+
+std::int64_t reserved_replicas(const Scenario& s) {
+  const std::int64_t placed = placed_replicas(s);
+  const ExpertMigrationSpec& x = s.expert_migration;
+  return x.method == MigrationMethod::replicate ? std::max(placed, x.redundant) : placed;
 }
 
 std::vector<RoutingProblem> check_routing(const RoutingSpec& spec, const WorkloadShape& shape) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,19 @@ struct RoutingProblem {
   std::string message; // with both numbers
   bool operator==(const RoutingProblem&) const = default;
 };
+
+// Rows that one expert accepts from an EP group with a capacity factor: from each rank tokens * top-k / experts times
+// the factor, rounded up, as Megatron-LM counts them (--moe-expert-capacity-factor, per source rank and micro-batch).
+// Every source rank is taken to send the same mix, so only the sum over the ranks matters. Nothing: dropless.
+std::optional<std::int64_t> expert_capacity(const RoutingSpec& spec, const WorkloadShape& shape);
+
+// With padding: rows that every rank computes over the even share of the routed ones; 1 otherwise.
+double padded_load(const Scenario& scenario);
+
+// Slots for replicas that each EP rank holds beside its own experts: in a placement, and where they may be called for
+// while the job runs.
+std::int64_t placed_replicas(const Scenario& scenario);
+std::int64_t reserved_replicas(const Scenario& scenario);
 
 // Everything that keeps `spec` from being drawn with `shape`; empty when it can. O(size of loads or trace).
 std::vector<RoutingProblem> check_routing(const RoutingSpec& spec, const WorkloadShape& shape);

@@ -7,7 +7,7 @@
 namespace tessella {
 
 BubbleFiller::BubbleFiller(const Program& program, const FillerOptions& options, const FillPlan& plan)
-    : options_(options), plan_(plan), ranks_(static_cast<std::size_t>(program.group_size)),
+    : program_(program), options_(options), plan_(plan), ranks_(static_cast<std::size_t>(program.group_size)),
       ep_block_(static_cast<std::size_t>(program.ep_block)), pools_(program.positions.size() * ranks_),
       fullest_(pools_.size()), peak_bytes_(program.positions.size()) {
   auto places = static_cast<std::size_t>(program.num_fill_points);
@@ -16,6 +16,22 @@ BubbleFiller::BubbleFiller(const Program& program, const FillerOptions& options,
     places += slots.size();
   }
   if (options.policy->keeps_history) waits_.resize(places * ranks_);
+  find_last_micro_batches();
+}
+
+void BubbleFiller::find_last_micro_batches() {
+  for (std::size_t g = 0; g < program_.positions.size(); ++g) {
+    const Position& position = program_.positions[g];
+    last_micro_batch_.emplace_back(position.chunks.size());
+    for (const Slot& slot : program_.schedule.ranks[g])
+      for (const Action* a : {&slot.first, slot.second ? &*slot.second : nullptr})
+        if (a && a->kind == ActionKind::B && !program_.schedule.is_shadow(a->micro_batch))
+          last_micro_batch_[g][position.chunk_of(a->stage.value)] = a->micro_batch;
+  }
+}
+
+bool BubbleFiller::completes(std::size_t group, std::int32_t stage, std::int32_t micro_batch) const {
+  return last_micro_batch_[group][program_.positions[group].chunk_of(stage)] == MicroBatch{micro_batch};
 }
 
 void BubbleFiller::begin_step() {
@@ -36,9 +52,9 @@ void BubbleFiller::begin_step() {
 std::optional<Duration> BubbleFiller::at_its_place(std::size_t group, std::size_t rank, const PoolTask& task,
                                                    Duration actual) {
   Pool& p = pool(group, rank);
-  const bool full = !has_room(group, rank, task);
   if (!options_.policy->defers) return actual;
-  if (!full) {
+  if (!in_time(group, rank, task)) return take_all_of_weight(group, rank, task.weight) + actual;
+  if (has_room(group, rank, task)) {
     push(group, rank, task, actual);
     ++fullest_[group * ranks_ + rank];
     ++sums_.deferred;
@@ -52,6 +68,38 @@ std::optional<Duration> BubbleFiller::at_its_place(std::size_t group, std::size_
   take(group, rank, at);
   push(group, rank, task, actual);
   return instead;
+}
+
+// The last gradients of a chunk wait for what the pool holds of it; its reduction can spare the rank's slack.
+bool BubbleFiller::in_time(std::size_t group, std::size_t rank, const PoolTask& task) const {
+  if (!completes(group, task.stage, task.micro_batch)) return true;
+  Duration left = task.estimate;
+  for (const PoolTask& t : pool(group, rank).tasks)
+    if (t.stage == task.stage) left += t.estimate;
+  return left <= plan_.slack[group][program_.positions[group].chunk_of(task.stage)];
+}
+
+Duration BubbleFiller::take_all_of_weight(std::size_t group, std::size_t rank, std::int32_t weight) {
+  Pool& p = pool(group, rank);
+  Duration work;
+  for (std::size_t i = 0; i < p.tasks.size();) {
+    if (p.tasks[i].weight != weight) {
+      ++i;
+      continue;
+    }
+    work += p.actual[i];
+    take(group, rank, i);
+    ++sums_.forced;
+  }
+  return work;
+}
+
+std::optional<std::size_t> BubbleFiller::oldest(std::size_t group, std::size_t rank,
+                                                std::optional<std::int32_t> stage) const {
+  const std::vector<PoolTask>& tasks = pool(group, rank).tasks;
+  for (std::size_t i = 0; i < tasks.size(); ++i)
+    if (!stage || tasks[i].stage == *stage) return i;
+  return std::nullopt;
 }
 
 bool BubbleFiller::has_room(std::size_t group, std::size_t rank, const PoolTask& task) const {

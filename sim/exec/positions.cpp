@@ -5,6 +5,7 @@
 #include "sim/cost/collective.h"
 #include "sim/cost/params.h"
 #include "sim/cost/step_costs.h"
+#include "sim/domain/workload_shape.h"
 #include "sim/exec/owners.h"
 #include "sim/topology/groups.h"
 
@@ -59,14 +60,19 @@ Duration lead(Duration collective, Duration pass, std::int64_t buckets) {
 
 void cost_positions(const Scenario& scenario, Program& program) {
   const Parallelism& p = scenario.parallelism;
+  const std::int64_t replicas = placed_replicas(scenario);
+  const std::int64_t experts = replicas == 0 ? 1 : workload_shape(scenario.model, p, scenario.batch).experts_per_rank();
   for (Position& position : program.positions) {
     for (std::size_t c = 0; c < position.chunks.size(); ++c) {
       const RankParams params =
-          rank_params(scenario.model, scenario.partition, std::span(position.stages).subspan(c, 1), p);
+          with_replicas(rank_params(scenario.model, scenario.partition, std::span(position.stages).subspan(c, 1), p),
+                        replicas, experts);
+      // Replicas send their gradients home and get their weights from there, as the experts beside them do.
+      const std::int64_t synced = params.expert + params.replica;
       position.chunks[c].dense_reduce = grad_reduce(scenario, params.dense, 0).duration;
-      position.chunks[c].expert_reduce = grad_reduce(scenario, 0, params.expert).duration;
-      position.chunks[c].param_gather = param_gather(scenario, params.dense, params.expert).duration;
-      const std::int64_t buckets = overlap_buckets(scenario, params.dense, params.expert);
+      position.chunks[c].expert_reduce = grad_reduce(scenario, 0, synced).duration;
+      position.chunks[c].param_gather = param_gather(scenario, params.dense, synced).duration;
+      const std::int64_t buckets = overlap_buckets(scenario, params.dense, synced);
       const std::int32_t stage = position.stages[c];
       position.chunks[c].reduce_lead = lead(position.chunks[c].dense_reduce + position.chunks[c].expert_reduce,
                                             pass_time(program, stage, gradient_pass(program.schedule, stage)), buckets);

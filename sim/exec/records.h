@@ -28,14 +28,15 @@ struct ReplicaSums {
   Duration ep_moving;
   double load_ratio_sum = 0.0; // max / mean per (MoE layer op, micro-batch)
   double load_ratio_max = 1.0;
-  double held_load_max =
-      1.0; // most tokens a rank received over all layers and micro-batches, over the mean of its group
+  double dropped_sum = 0.0;   // share of the routed rows that no expert took, likewise
+  double held_load_max = 1.0; // most rows a rank received over all layers and micro-batches, over its even share
   std::int64_t load_samples = 0;
   FillSums fill;                             // of the bubble filler
   std::vector<std::int64_t> pool_peak_bytes; // [position] most that its deferred tasks of one rank held
   std::int64_t events = 0;
   std::int64_t rank_ops = 0;
   ReplicaSums& operator+=(const ReplicaSums& o);
+  void keep_peaks(const ReplicaSums& o); // of memory, and what the simulation itself cost
 };
 
 struct StepRecord {
@@ -46,8 +47,9 @@ struct StepRecord {
 
 struct RunRecords {
   std::vector<StepRecord> steps;
-  std::vector<LedgerRow> rank_rows;    // per global rank, first step
-  ReplicaSums sums;                    // over all steps
+  std::int64_t warm_up = 0;            // the first of them do not count
+  std::vector<LedgerRow> rank_rows;    // per global rank, first step that counts
+  ReplicaSums sums;                    // over all steps that count; peaks over all
   std::int64_t simulated_replicas = 0; // per step
   bool enough = false;                 // ended early because RunOptions::enough said so
   bool partial = false;                // stopped before all steps were done

@@ -1,7 +1,6 @@
 #include "sim/exec/replica.h"
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
 
 #include "sim/engine/clocks.h"
@@ -28,15 +27,20 @@ ReplicaSums& ReplicaSums::operator+=(const ReplicaSums& o) {
   ep_moving += o.ep_moving;
   load_ratio_sum += o.load_ratio_sum;
   load_ratio_max = std::max(load_ratio_max, o.load_ratio_max);
-  held_load_max = std::max(held_load_max, o.held_load_max);
+  dropped_sum += o.dropped_sum;
+  load_samples += o.load_samples;
   fill += o.fill;
+  keep_peaks(o);
+  return *this;
+}
+
+void ReplicaSums::keep_peaks(const ReplicaSums& o) {
+  held_load_max = std::max(held_load_max, o.held_load_max);
   if (pool_peak_bytes.size() < o.pool_peak_bytes.size()) pool_peak_bytes.resize(o.pool_peak_bytes.size());
   for (std::size_t p = 0; p < o.pool_peak_bytes.size(); ++p)
     pool_peak_bytes[p] = std::max(pool_peak_bytes[p], o.pool_peak_bytes[p]);
-  load_samples += o.load_samples;
   events += o.events;
   rank_ops += o.rank_ops;
-  return *this;
 }
 
 LedgerRow Group::row(std::size_t rank) const {
@@ -79,6 +83,7 @@ void Replica::reset() {
     std::fill(group.booked.begin(), group.booked.end(), Duration{});
     std::fill(group.gradients_ready.begin(), group.gradients_ready.end(), Time{});
     std::fill(group.tokens.begin(), group.tokens.end(), 0);
+    group.routed = 0;
     group.booked_on_all = {};
     group.next_slot = 0;
     group.queued = false;
@@ -128,11 +133,10 @@ void Replica::run(std::int64_t step, std::int32_t index, std::uint64_t seed, Run
 
 void Replica::note_held_loads() {
   for (const Group& g : groups_) {
-    const std::int64_t sum = std::accumulate(g.tokens.begin(), g.tokens.end(), std::int64_t{0});
     const std::int64_t most = *std::max_element(g.tokens.begin(), g.tokens.end());
-    if (sum > 0)
-      sums_.held_load_max =
-          std::max(sums_.held_load_max, static_cast<double>(most) * static_cast<double>(n_) / static_cast<double>(sum));
+    if (g.routed > 0)
+      sums_.held_load_max = std::max(sums_.held_load_max, static_cast<double>(most) * static_cast<double>(n_) /
+                                                              static_cast<double>(g.routed));
   }
 }
 
@@ -216,7 +220,7 @@ void Replica::execute(std::int32_t g) {
   ++group.next_slot;
   finish(g, slot.first, leaves[0]);
   if (slot.second) finish(g, *slot.second, leaves[1]);
-  if (filler_ && group.next_slot == program_.schedule.ranks[static_cast<std::size_t>(g)].size()) run_leftovers(group);
+  if (filler_) run_what_is_due(group, slot);
   queue_if_ready(g);
 }
 

@@ -32,6 +32,7 @@ struct Group {
   std::vector<Time> gradients_ready; // [chunk][rank]: end of the last backward of the chunk
   std::vector<Time> params_ready;    // [chunk]: its first forward may start
   std::vector<std::int64_t> tokens;  // [rank] routed rows received by all its layers and micro-batches
+  std::int64_t routed = 0;           // rows routed to all ranks, before any were dropped
   std::vector<std::pair<std::size_t, const Handicap*>> handicaps; // (rank of the group, what ails it)
   std::size_t next_slot = 0;
   bool queued = false;
@@ -108,7 +109,8 @@ class Replica {
   void fill_message_wait(Group& group, std::size_t which, std::span<const Time> arrival, Share idle);
   void pin_to_exchange(std::span<const Time> ends);                   // chains: the collective just run
   void pin_to_exchanges_before(const Template& t, std::size_t index); // overlapped: those an op waited for
-  void run_leftovers(Group& group);
+  void run_leftovers(Group& group, std::optional<std::int32_t> stage);
+  void run_what_is_due(Group& group, const Slot& slot);
   // Tokens of the EP group of a rank in the micro-batch of an op; nothing before its router has run.
   std::span<const std::int32_t> tokens_of(const Op& op, std::size_t rank) const;
   void trace_task(std::size_t g, std::size_t r, const PoolTask& task, Time begin, Time end);

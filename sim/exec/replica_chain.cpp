@@ -34,7 +34,7 @@ std::span<const std::int32_t> Replica::loads_of(Group& group, const Op& op, cons
   const auto etp = static_cast<std::size_t>(program_.etp);
   for (std::size_t first = 0; first < n_; first += block) {
     const auto ep_group = static_cast<std::int32_t>(static_cast<std::size_t>(index_) * (n_ / block) + first / block);
-    loads_->rank_loads(step_, op.moe_layer, a.micro_batch.value, ep_group, ep_load_);
+    const RoutedRows rows = loads_->rank_loads(step_, op.moe_layer, a.micro_batch.value, ep_group, ep_load_);
     std::int64_t sum = 0;
     std::int32_t most = 0;
     for (std::size_t e = 0; e < ep_load_.size(); ++e) {
@@ -47,6 +47,8 @@ std::span<const std::int32_t> Replica::loads_of(Group& group, const Op& op, cons
     sums_.load_ratio_sum += ratio;
     sums_.load_ratio_max = std::max(sums_.load_ratio_max, ratio);
     ++sums_.load_samples;
+    group.routed += rows.routed * program_.etp;
+    if (rows.dropped > 0) sums_.dropped_sum += static_cast<double>(rows.dropped) / static_cast<double>(rows.routed);
   }
   for (std::size_t r = 0; r < n_; ++r) group.tokens[r] += cached.tokens[r];
   cached.key = key;

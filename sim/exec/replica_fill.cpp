@@ -210,14 +210,23 @@ void Replica::fill_message_wait(Group& group, std::size_t which, std::span<const
                {});
 }
 
-void Replica::run_leftovers(Group& group) {
+// Tasks that nothing may delay any more: all of a stage, or of every stage.
+void Replica::run_leftovers(Group& group, std::optional<std::int32_t> stage) {
   const auto g = static_cast<std::size_t>(&group - groups_.data());
   overlap_.begin(group.clock, 0);
   for (std::size_t r = 0; r < n_; ++r)
-    while (!filler_->empty(g, r)) {
-      run_task(group, r, 0, std::nullopt);
+    while (const auto task = filler_->oldest(g, r, stage)) {
+      run_task(group, r, *task, std::nullopt);
       ++filler_->sums().forced;
     }
+}
+
+// After a slot: what the reduction of a chunk now waits for, and at the end everything.
+void Replica::run_what_is_due(Group& group, const Slot& slot) {
+  const auto g = static_cast<std::size_t>(&group - groups_.data());
+  for (const Action* a : {&slot.first, slot.second ? &*slot.second : nullptr})
+    if (a && a->kind == ActionKind::B && filler_->completes(g, a->stage.value, a->micro_batch.value))
+      run_leftovers(group, a->stage.value);
 }
 
 } // namespace tessella

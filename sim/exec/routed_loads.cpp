@@ -12,10 +12,10 @@ void RoutedLoads::prepare(std::int64_t step) {
   step_ = step_ && step_->step() + 1 == step ? model_.next(*step_) : model_.prepare(step);
 }
 
-void RoutedLoads::rank_loads(std::int64_t step, std::int32_t moe_layer, std::int32_t micro_batch, std::int32_t ep_group,
-                             std::span<std::int32_t> out) const {
+RoutedRows RoutedLoads::rank_loads(std::int64_t step, std::int32_t moe_layer, std::int32_t micro_batch,
+                                   std::int32_t ep_group, std::span<std::int32_t> out) const {
   TSL_CHECK(step_ && step_->step() == step);
-  step_->rank_loads(moe_layer, micro_batch, ep_group, out);
+  return step_->rank_loads(moe_layer, micro_batch, ep_group, out);
 }
 
 std::vector<std::vector<std::int64_t>> first_step_loads(const Scenario& s) {

@@ -18,8 +18,8 @@ class RoutedLoads final : public LoadSource {
   explicit RoutedLoads(const Scenario& scenario);
 
   void prepare(std::int64_t step) override;
-  void rank_loads(std::int64_t step, std::int32_t moe_layer, std::int32_t micro_batch, std::int32_t ep_group,
-                  std::span<std::int32_t> out) const override;
+  RoutedRows rank_loads(std::int64_t step, std::int32_t moe_layer, std::int32_t micro_batch, std::int32_t ep_group,
+                        std::span<std::int32_t> out) const override;
 
   // Every EP group of a step receives the same loads.
   bool alike() const { return !model_.drawn(); }

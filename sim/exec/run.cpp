@@ -37,6 +37,14 @@ Duration slowest_stage(const Program& program, const std::vector<std::unique_ptr
   return {most.ps / runs};
 }
 
+// Warm-up steps leave only what they cost and the memory they needed.
+void add_sums(ReplicaSums& all, const ReplicaSums& step, bool counts) {
+  if (counts)
+    all += step;
+  else
+    all.keep_peaks(step);
+}
+
 bool only_first_replica(const Program& program, const TraceRequest& trace) {
   return std::all_of(trace.ranks.begin(), trace.ranks.end(),
                      [&](std::int32_t rank) { return rank / program.group_size % program.replicas == 0; });
@@ -82,9 +90,11 @@ RunRecords run_program(const Program& program, LoadSource* loads, bool loads_ali
       sum += row;
     }
     records.steps.push_back({makespan - Time{}, sum, slowest_stage(program, replicas)});
+    const bool counts = step >= options.warm_up;
     for (std::int64_t c = 0; c < copies; ++c)
-      for (const auto& replica : replicas) records.sums += replica->sums();
-    if (done_steps == 0) records.rank_rows = rows;
+      for (const auto& replica : replicas) add_sums(records.sums, replica->sums(), counts);
+    if (!counts) ++records.warm_up;
+    if (counts && records.rank_rows.empty()) records.rank_rows = rows;
     if (options.progress) options.progress(done_steps + 1, options.steps);
     if (options.enough && done_steps + 1 < options.steps && options.enough(records.steps)) {
       records.enough = true;

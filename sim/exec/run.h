@@ -16,7 +16,8 @@ namespace tessella {
 
 struct RunOptions {
   std::int64_t first_step = 0;
-  std::int64_t steps = 1; // how many
+  std::int64_t steps = 1;   // how many
+  std::int64_t warm_up = 0; // steps before this one do not count
   std::uint64_t seed = 1;
   unsigned threads = 1;
   bool fold_identical_replicas = true;

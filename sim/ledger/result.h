@@ -110,7 +110,8 @@ struct TrafficRow {
 };
 
 struct RunResult {
-  std::vector<Duration> step_times; // one per simulated step
+  std::vector<Duration> step_times; // one per simulated step that counts
+  std::int64_t warm_up = 0;         // steps before them
   Duration step_time;               // mean
   Duration step_time_p05;           // equal to the mean for a single step
   Duration step_time_p95;
@@ -122,7 +123,7 @@ struct RunResult {
   std::vector<Replanning> replannings;
   MigrationSums migration;
   LedgerRow ledger_sum;             // over all ranks and steps: divide by (ranks * sum of step times)
-  std::vector<LedgerRow> rank_rows; // per global rank, first step
+  std::vector<LedgerRow> rank_rows; // per global rank, first step that counts
   Duration ep_busy_sum;             // time expert all-to-alls moved data, over ranks and steps; hidden or exposed
   std::vector<StageTime> stages;
   Flops model_flops;    // of one step, whole job
@@ -136,6 +137,7 @@ struct RunResult {
   Capacity capacity;
   double load_imbalance_mean = 1.0; // max / mean tokens per EP rank, over layers and micro-batches
   double load_imbalance_max = 1.0;
+  double dropped = 0.0;         // share of the routed rows that no expert took
   Duration filled_bubble;       // idle time used by the bubble filler, mean over ranks and steps; 0 without one
   Duration fill_overrun;        // by which its fills made ranks late, mean over ranks and steps
   FillSums fill;                // sums over all ranks and steps

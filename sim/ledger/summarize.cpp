@@ -4,6 +4,7 @@
 #include <cmath>
 #include <initializer_list>
 #include <numeric>
+#include <span>
 
 #include "sim/base/check.h"
 #include "sim/ledger/step_statistics.h"
@@ -20,14 +21,19 @@ Duration quantile(std::vector<Duration> sorted, double q) {
   return {sorted[below].ps + std::llround(part * static_cast<double>((sorted[above] - sorted[below]).ps))};
 }
 
+std::int64_t counted_steps(const RunRecords& records) {
+  return static_cast<std::int64_t>(records.steps.size()) - records.warm_up;
+}
+
 void fill_times(const RunRecords& records, RunResult& result) {
   Duration total;
-  for (const StepRecord& step : records.steps) {
+  for (const StepRecord& step : std::span(records.steps).subspan(static_cast<std::size_t>(records.warm_up))) {
     result.step_times.push_back(step.makespan);
     total += step.makespan;
     result.ledger_sum += step.ledger_sum;
   }
-  const auto steps = static_cast<std::int64_t>(records.steps.size());
+  result.warm_up = records.warm_up;
+  const std::int64_t steps = counted_steps(records);
   result.step_time = {(total.ps + steps / 2) / steps};
   std::vector<Duration> sorted = result.step_times;
   std::sort(sorted.begin(), sorted.end());
@@ -55,8 +61,8 @@ void fill_throughput(const Scenario& s, const StepFlops& flops, RunResult& resul
 }
 
 void fill_stages(const Scenario& s, const RunRecords& records, RunResult& result) {
-  const std::int64_t per_stage = static_cast<std::int64_t>(records.steps.size()) * s.num_micro_batches() *
-                                 s.parallelism.replicas() * s.parallelism.group_size();
+  const std::int64_t per_stage =
+      counted_steps(records) * s.num_micro_batches() * s.parallelism.replicas() * s.parallelism.group_size();
   double sum = 0.0;
   double most = 0.0;
   for (std::size_t i = 0; i < records.sums.stage_forward.size(); ++i) {
@@ -76,6 +82,7 @@ void fill_shares(const RunRecords& records, RunResult& result) {
   if (records.sums.load_samples > 0) {
     result.load_imbalance_mean = records.sums.load_ratio_sum / static_cast<double>(records.sums.load_samples);
     result.load_imbalance_max = records.sums.load_ratio_max;
+    result.dropped = records.sums.dropped_sum / static_cast<double>(records.sums.load_samples);
   }
   const auto& busy = records.sums.busy_by_provenance;
   const Duration all =
@@ -106,14 +113,14 @@ Capacity capacity_of(const RunResult& r) {
 
 RunResult summarize(const Scenario& scenario, const RunRecords& records, const StepFlops& flops,
                     const MemoryReport& memory) {
-  TSL_CHECK(!records.steps.empty());
+  TSL_CHECK_OP(counted_steps(records), >, 0);
   RunResult result;
   fill_times(records, result);
   fill_throughput(scenario, flops, result);
   fill_stages(scenario, records, result);
   fill_shares(records, result);
   result.capacity = capacity_of(result);
-  const std::int64_t rank_steps = scenario.parallelism.world_size * static_cast<std::int64_t>(records.steps.size());
+  const std::int64_t rank_steps = scenario.parallelism.world_size * counted_steps(records);
   result.fill = records.sums.fill;
   result.filled_bubble = {result.fill.filled.ps / rank_steps};
   result.fill_overrun = {result.fill.overrun.ps / rank_steps};

@@ -14,7 +14,8 @@ struct StepFlops {
   Flops hardware; // with it
 };
 
-// `records` holds at least one step. MFU = model FLOPs / (step time * GPUs * dense BF16 peak), also for FP8 runs.
+// `records` holds at least one step that counts. MFU = model FLOPs / (step time * GPUs * dense BF16 peak), also for FP8
+// runs.
 RunResult summarize(const Scenario& scenario, const RunRecords& records, const StepFlops& flops,
                     const MemoryReport& memory);
 

@@ -61,6 +61,8 @@ MigratingLoads::MigratingLoads(const Scenario& s)
   placement_.assign(
       static_cast<std::size_t>(shape.layers),
       contiguous_placement(static_cast<std::int32_t>(shape.num_experts), static_cast<std::int32_t>(shape.ep)));
+  for (std::size_t layer = 0; layer < s.routing.expert_at.size(); ++layer)
+    placement_[layer].expert_at = s.routing.expert_at[layer];
   moved_.assign(placement_.size(), false);
   per_expert_ = expert_time(s, shape.num_experts);
 }
@@ -111,10 +113,10 @@ void MigratingLoads::prepare(std::int64_t step) {
     if (moved_[layer]) step_->place(static_cast<std::int64_t>(layer), placement_[layer].expert_at);
 }
 
-void MigratingLoads::rank_loads(std::int64_t step, std::int32_t moe_layer, std::int32_t micro_batch,
-                                std::int32_t ep_group, std::span<std::int32_t> out) const {
+RoutedRows MigratingLoads::rank_loads(std::int64_t step, std::int32_t moe_layer, std::int32_t micro_batch,
+                                      std::int32_t ep_group, std::span<std::int32_t> out) const {
   TSL_CHECK(step_ && step_->step() == step);
-  step_->rank_loads(moe_layer, micro_batch, ep_group, out);
+  return step_->rank_loads(moe_layer, micro_batch, ep_group, out);
 }
 
 } // namespace tessella

@@ -4,9 +4,11 @@
 //   swap        Piper's swaps (planner/search/expert_placement.h, migrate)
 //   replicate   EPLB with redundant slots; where nodes do not divide the group, its global policy
 //
-// A new placement is taken only if it lowers the busiest rank. What moves is traffic: weights and optimizer shard of
-// each expert a rank receives, through its NIC, layer after layer of a pipeline rank; the job stands still meanwhile.
-// Complexity per look: O(MoE layers * placement).
+// Starts where a plan put the experts. A new placement is taken only if it lowers the busiest rank. What moves is
+// traffic: weights and optimizer shard of each expert a rank receives, through its NIC, layer after layer of a pipeline
+// rank; the job stands still meanwhile. Slots for replicas are held in memory from the start; what replicas send home
+// every step is not charged, as it is for those of a plan (exec/positions.h). Complexity per look: O(MoE layers *
+// placement).
 #pragma once
 
 #include <cstdint>
@@ -28,8 +30,8 @@ class MigratingLoads final : public LoadSource {
   explicit MigratingLoads(const Scenario& scenario);
 
   void prepare(std::int64_t step) override;
-  void rank_loads(std::int64_t step, std::int32_t moe_layer, std::int32_t micro_batch, std::int32_t ep_group,
-                  std::span<std::int32_t> out) const override;
+  RoutedRows rank_loads(std::int64_t step, std::int32_t moe_layer, std::int32_t micro_batch, std::int32_t ep_group,
+                        std::span<std::int32_t> out) const override;
 
   struct Pause {
     std::int64_t step = 0;

@@ -36,6 +36,18 @@ std::optional<RunPlan> replan(const Scenario& s) {
   return RunPlan{verdict.partition, make_schedule(s.schedule, pp, vpp, m)};
 }
 
+// Books the traffic of moved experts; the pause of the sums is that of the steps that count.
+MigrationSums charge_migration(const MigratingLoads& loads, std::int64_t ranks, RunRecords& records) {
+  MigrationSums sums = loads.sums();
+  sums.pause = {};
+  for (const MigratingLoads::Pause& p : loads.pauses()) {
+    if (p.step >= static_cast<std::int64_t>(records.steps.size())) continue;
+    pause(records, static_cast<std::size_t>(p.step), p.length, Share::exposed_ep, ranks);
+    if (p.step >= records.warm_up) sums.pause += p.length;
+  }
+  return sums;
+}
+
 } // namespace
 
 Schedule schedule_of(const Scenario& s) {
@@ -114,18 +126,16 @@ RunResult simulate(const Scenario& scenario, RunOptions options, const AlignRule
     loads = std::make_unique<RoutedLoads>(scenario);
   }
   OverTime run = run_over_time(scenario, loads.get(), options, align);
-  if (run.records.steps.empty()) throw InfeasiblePlan("interrupted before the first step was complete");
-  if (migrating)
-    for (const MigratingLoads::Pause& p : migrating->pauses())
-      if (static_cast<std::size_t>(p.step) < run.records.steps.size())
-        pause(run.records, static_cast<std::size_t>(p.step), p.length, Share::exposed_ep,
-              scenario.parallelism.world_size);
+  if (static_cast<std::int64_t>(run.records.steps.size()) <= run.records.warm_up)
+    throw InfeasiblePlan("interrupted before the first step that counts was complete");
+  MigrationSums migration;
+  if (migrating) migration = charge_migration(*migrating, scenario.parallelism.world_size, run.records);
   const StepFlops flops{model_flops(scenario.model, scenario.batch, scenario.flops_convention),
                         hardware_flops(scenario.model, scenario.batch, scenario.flops_convention, scenario.recompute)};
   RunResult result = summarize(scenario, run.records, flops, run.memory);
   result.phases = run.phases;
   result.replannings = run.replannings;
-  if (migrating) result.migration = migrating->sums();
+  result.migration = migration;
   result.pairs = run.pairs;
   result.prediction = predict_interval(scenario, result);
   return result;

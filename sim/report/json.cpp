@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/domain/balancing.h"
 #include "sim/domain/workload_shape.h"
 #include "sim/ledger/by_position.h"
 #include "sim/report/detail.h"
@@ -88,8 +89,13 @@ Json expert_load_json(const Scenario& s, const RunResult& r) {
     layers = moe_layers(s.model);
     experts = workload_shape(s.model, s.parallelism, s.batch).experts_per_rank();
   }
+  const RoutingSpec& routing = s.routing;
   return {{"imbalance_mean", r.load_imbalance_mean},
           {"imbalance_max", r.load_imbalance_max},
+          {"balancing", routing.balancing ? Json(name(*routing.balancing)) : Json()},
+          {"capacity_factor", routing.capacity_factor ? Json(*routing.capacity_factor) : Json()},
+          {"pad_to_capacity", routing.pad_to_capacity},
+          {"dropped", r.dropped},
           {"experts_per_rank", std::move(experts)},
           {"layers", std::move(layers)},
           {"rows", r.load_rows}};
@@ -268,6 +274,8 @@ std::vector<Block> answer(const Scenario& s, const RunResult& r) {
       {"step_time_ci95_s", pretty(to_seconds(r.step_time_ci95))},
       {"prediction", pretty(prediction_json(r.prediction))},
       {"steps", pretty(r.step_times.size())},
+      {"warm_up_steps", pretty(r.warm_up)},
+      {"precise", pretty(r.precise)},
       {"phases", lines(phases_json(r))},
       {"adaptation", pretty(adaptation_json(r))},
       {"tokens_per_s_per_gpu", pretty(r.tokens_per_s_per_gpu)},

@@ -62,9 +62,10 @@ std::string interval_line(const RunResult& r, const TextStyle& style) {
 
 std::string step_line(const RunResult& r, const TextStyle& style) {
   const std::size_t steps = r.step_times.size();
+  const std::string warm_up = r.warm_up > 0 ? fmt::format(" after {} of warm-up", r.warm_up) : "";
   const std::string spread =
-      steps > 1 ? fmt::format("+- {} (95 %), p05 {}, p95 {}, {} steps{}", format_duration(r.step_time_ci95),
-                              format_duration(r.step_time_p05), format_duration(r.step_time_p95), steps,
+      steps > 1 ? fmt::format("+- {} (95 %), p05 {}, p95 {}, {} steps{}{}", format_duration(r.step_time_ci95),
+                              format_duration(r.step_time_p05), format_duration(r.step_time_p95), steps, warm_up,
                               r.precise ? ", precise enough" : "")
                 : "";
   return fact(style, "step time", format_duration(r.step_time), spread) + interval_line(r, style);
@@ -242,6 +243,10 @@ std::string ledger_text(const Scenario& s, const RunResult& r, const TextStyle& 
   if (s.model.has_moe())
     out += fact(style, "expert load", fmt::format("{:.2f}", r.load_imbalance_mean),
                 fmt::format("busiest rank over the mean; worst {:.2f}", r.load_imbalance_max));
+  if (const auto factor = s.routing.capacity_factor)
+    out += fact(style, "dropped tokens", format_percent(r.dropped),
+                fmt::format("of the copies routed; capacity factor {:g}{}", *factor,
+                            s.routing.pad_to_capacity ? ", experts padded to it" : ""));
   if (r.filled_bubble.ps > 0) out += fact(style, "bubble filled", format_duration(r.filled_bubble));
   out += fact(style, "costs rest on", evidence(r.provenance));
   return out + replicas_line(s, r, style) + "\n";

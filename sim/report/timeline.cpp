@@ -111,13 +111,15 @@ std::string timeline_text(const RunResult& r, const TimelineOptions& options) {
   std::map<std::int32_t, std::vector<const TraceEvent*>> ranks;
   for (const TraceEvent& e : r.events)
     if (e.step == options.step && kDrawn.find(e.kind) != std::string_view::npos) ranks[e.rank].push_back(&e);
-  const auto step = static_cast<std::size_t>(options.step);
-  if (ranks.empty() || step >= r.step_times.size()) return fmt::format("step {}: no rank was recorded\n", options.step);
+  const std::int64_t counted = options.step - r.warm_up;
+  if (ranks.empty() || counted < 0 || counted >= std::ssize(r.step_times))
+    return fmt::format("step {}: no rank was recorded\n", options.step);
 
   const std::size_t label = fmt::format("{}", ranks.rbegin()->first).size();
   const int margin = static_cast<int>(label) + 6; // "rank N "
-  const Scale scale(r.step_times[step].ps, std::max(10, options.width - margin));
-  std::string out = fmt::format("step {}: {}, one column = {}\n", options.step, format_duration(r.step_times[step]),
+  const Duration step_time = r.step_times[static_cast<std::size_t>(counted)];
+  const Scale scale(step_time.ps, std::max(10, options.width - margin));
+  std::string out = fmt::format("step {}: {}, one column = {}\n", options.step, format_duration(step_time),
                                 format_duration({scale.begin_of(1)}));
   for (const auto& [rank, events] : ranks) {
     std::vector<Column> columns(static_cast<std::size_t>(scale.columns()));

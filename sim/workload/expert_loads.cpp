@@ -22,16 +22,16 @@ void StepRouting::expert_loads(std::int64_t layer, std::int64_t micro_batch, std
   TSL_CHECK_OP(static_cast<std::int64_t>(out.size()), ==, shape_.num_experts);
   const std::span<const double> shares = expert_shares(layer);
   if (!drawn_) {
+    const auto at = static_cast<std::size_t>(layer);
     const auto ranks = static_cast<std::size_t>(shape_.ep);
-    const std::size_t per_rank = out.size() / ranks;
+    const std::size_t per_rank = slots(at) / ranks;
+    const std::vector<double> share = slot_shares(at);
+    std::fill(out.begin(), out.end(), 0);
     for (std::size_t r = 0; r < ranks; ++r) {
-      const std::int64_t rows = rank_rows_[static_cast<std::size_t>(layer) * ranks + r];
-      std::vector<double> own(per_rank);
+      const std::int64_t rows = rank_rows_[at * ranks + r];
       std::vector<std::int32_t> got(per_rank, 0);
-      const auto expert = [&](std::size_t i) { return expert_in(static_cast<std::size_t>(layer), r * per_rank + i); };
-      for (std::size_t i = 0; i < per_rank; ++i) own[i] = shares[expert(i)];
-      if (rows > 0) apportion(rows, own, got);
-      for (std::size_t i = 0; i < per_rank; ++i) out[expert(i)] = got[i];
+      if (rows > 0) apportion(rows, std::span(share).subspan(r * per_rank, per_rank), got);
+      for (std::size_t i = 0; i < per_rank; ++i) out[expert_in(at, r * per_rank + i)] += got[i];
     }
     return;
   }

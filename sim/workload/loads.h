@@ -8,6 +8,9 @@
 // copies and sum exactly to shape.rows(). `layer` is a MoE layer index (workload_shape.h); `replica` numbers EP groups
 // that see different data.
 //
+// With a capacity factor rows beyond an expert's capacity are dropped, or every expert gets its whole capacity; then
+// rows no longer sum to shape.rows(). What is drawn then is every expert, fast, as below with experts for ranks.
+//
 // The generator of domain/routing.h, exactly: expert_loads(). rank_loads() is a fast equivalent at the level of ranks:
 // the load of rank r is log-normal with the exact mean and variance of the sum over its experts (noise: relative
 // variance (exp(sigma^2) - 1) sum w_e^2 / (sum w_e)^2, multinomial: 1 / rows), one deviate per rank, then scaled to the
@@ -15,19 +18,28 @@
 // one purpose.
 //
 // Complexity, L MoE layers, E experts, R = EP ranks: construction O(L E); prepare(s) O(s L E); next() O(L E);
-// rank_loads O(R), some 4 ns per rank; expert_loads O(E), some 70 ns per expert (tests/bench/bench_workload.cpp).
-// Memory O(L E).
+// rank_loads O(R), some 4 ns per rank, with a capacity O(E); expert_loads O(E), some 70 ns per expert
+// (tests/bench/bench_workload.cpp). Memory O(L E).
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "sim/base/rng.h"
+#include "sim/domain/balancing.h"
 #include "sim/domain/routing.h"
 #include "sim/domain/workload_shape.h"
 
 namespace tessella {
+
+// Rows of one EP group in one layer and micro-batch: routed, and of these dropped because experts were full.
+struct RoutedRows {
+  std::int64_t routed = 0;
+  std::int64_t dropped = 0;
+  bool operator==(const RoutedRows&) const = default;
+};
 
 // The routing of one step: a value, safe to share between threads.
 class StepRouting {
@@ -35,11 +47,11 @@ class StepRouting {
   std::int64_t step() const { return step_; }
 
   // Rows received by each EP rank; out.size() == shape.ep.
-  void rank_loads(std::int64_t layer, std::int64_t micro_batch, std::int64_t replica,
-                  std::span<std::int32_t> out) const;
+  RoutedRows rank_loads(std::int64_t layer, std::int64_t micro_batch, std::int64_t replica,
+                        std::span<std::int32_t> out) const;
 
-  // Rows received by each expert; out.size() == shape.num_experts. An exact draw of the generator; for the other kinds
-  // the rows of a rank (those of rank_loads) spread over its experts.
+  // Rows routed to each expert, before any capacity; out.size() == shape.num_experts. An exact draw of the generator;
+  // for the other kinds the rows of a rank (those of rank_loads) spread over its experts.
   void expert_loads(std::int64_t layer, std::int64_t micro_batch, std::int64_t replica,
                     std::span<std::int32_t> out) const;
 
@@ -57,6 +69,12 @@ class StepRouting {
     float mean = 0.0F;
     float sigma = 0.0F;
   };
+
+  // Of each slot of a layer: the share of its expert, evenly over the expert's replicas.
+  std::vector<double> slot_shares(std::size_t layer) const;
+  void set_rank_terms(std::size_t layer);
+  // rank_loads with a capacity. `rows` holds what each expert is sent.
+  RoutedRows fill_to_capacity(std::size_t layer, std::span<std::int32_t> rows, std::span<std::int32_t> out) const;
 
   // Log-normal with the mean and relative variance of the sum of these shares under noise and counting.
   RankTerm rank_term(std::span<const double> shares) const;
@@ -76,11 +94,19 @@ class StepRouting {
   std::vector<double> drift_;                        // [layer][expert], log-weight
   std::vector<double> shares_;                       // [layer][expert]
   std::vector<RankTerm> rank_terms_;                 // [layer][rank], drawn
+  std::vector<RankTerm> expert_terms_;               // [layer][expert], drawn, with a capacity
   std::vector<std::int32_t> rank_rows_;              // [layer][rank], not drawn
+  std::vector<std::int64_t> dropped_rows_;           // [layer], not drawn
   std::vector<std::vector<std::int32_t>> expert_at_; // [layer][slot]; empty: slot e holds expert e
+  std::optional<std::int64_t> capacity_;             // rows of an expert
+  bool padded_ = false;
 
+  bool placed(std::size_t layer) const { return !expert_at_.empty() && !expert_at_[layer].empty(); }
+  std::size_t slots(std::size_t layer) const {
+    return placed(layer) ? expert_at_[layer].size() : static_cast<std::size_t>(shape_.num_experts);
+  }
   std::size_t expert_in(std::size_t layer, std::size_t slot) const {
-    return expert_at_.empty() ? slot : static_cast<std::size_t>(expert_at_[layer][slot]);
+    return placed(layer) ? static_cast<std::size_t>(expert_at_[layer][slot]) : slot;
   }
 };
 
@@ -106,6 +132,7 @@ class RoutingModel {
   void fill_fixed(StepRouting& out) const;
 
   RoutingSpec spec_;
+  RoutingSpreads spreads_; // as the balancing method leaves them
   WorkloadShape shape_;
   std::uint64_t seed_;
   std::vector<double> static_; // [layer][expert], log-weight; generator only

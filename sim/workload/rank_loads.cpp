@@ -70,32 +70,67 @@ void settle(std::span<std::int32_t> out, std::int64_t difference, std::uint64_t 
   }
 }
 
-} // namespace
-
-void StepRouting::rank_loads(std::int64_t layer, std::int64_t micro_batch, std::int64_t replica,
-                             std::span<std::int32_t> out) const {
-  TSL_CHECK_OP(static_cast<std::int64_t>(out.size()), ==, shape_.ep);
-  TSL_CHECK(layer >= 0 && layer < shape_.layers);
-  const std::size_t ranks = out.size();
-  const std::size_t first = static_cast<std::size_t>(layer) * ranks;
-  if (!drawn_) {
-    std::copy_n(rank_rows_.begin() + static_cast<std::ptrdiff_t>(first), ranks, out.begin());
-    return;
-  }
-  const Stream stream = draw_stream(noise_, layer, micro_batch, replica);
+// Rows of each of these, summing to `rows`.
+template <class Term>
+void draw_rows(const Stream& stream, std::span<const Term> terms, std::int64_t rows, std::span<std::int32_t> out) {
   float sum = 0.0F;
-  for (std::size_t begin = 0; begin < ranks; begin += kBlock) {
-    const std::size_t n = std::min(kBlock, ranks - begin);
-    sum += draw_block(stream, begin, std::span(rank_terms_).subspan(first + begin, n), out.subspan(begin, n));
+  for (std::size_t begin = 0; begin < out.size(); begin += kBlock) {
+    const std::size_t n = std::min(kBlock, out.size() - begin);
+    sum += draw_block(stream, begin, terms.subspan(begin, n), out.subspan(begin, n));
   }
-  const std::int64_t rows = shape_.rows();
   const float scale = static_cast<float>(rows) / sum;
   std::int32_t placed = 0;
   for (std::int32_t& o : out) {
     o = static_cast<std::int32_t>(std::bit_cast<float>(o) * scale + 0.5F);
     placed += o;
   }
-  settle(out, rows - placed, stream.word(ranks));
+  settle(out, rows - placed, stream.word(out.size()));
+}
+
+} // namespace
+
+RoutedRows StepRouting::rank_loads(std::int64_t layer, std::int64_t micro_batch, std::int64_t replica,
+                                   std::span<std::int32_t> out) const {
+  TSL_CHECK_OP(static_cast<std::int64_t>(out.size()), ==, shape_.ep);
+  TSL_CHECK(layer >= 0 && layer < shape_.layers);
+  const auto at = static_cast<std::size_t>(layer);
+  const std::size_t ranks = out.size();
+  if (!drawn_) {
+    std::copy_n(rank_rows_.begin() + static_cast<std::ptrdiff_t>(at * ranks), ranks, out.begin());
+    return {shape_.rows(), dropped_rows_[at]};
+  }
+  const Stream stream = draw_stream(noise_, layer, micro_batch, replica);
+  if (capacity_) {
+    const auto experts = static_cast<std::size_t>(shape_.num_experts);
+    std::vector<std::int32_t> rows(experts);
+    draw_rows(stream.substream(1), std::span(expert_terms_).subspan(at * experts, experts), shape_.rows(), rows);
+    return fill_to_capacity(at, rows, out);
+  }
+  draw_rows(stream, std::span(rank_terms_).subspan(at * ranks, ranks), shape_.rows(), out);
+  return {shape_.rows(), 0};
+}
+
+RoutedRows StepRouting::fill_to_capacity(std::size_t layer, std::span<std::int32_t> rows,
+                                         std::span<std::int32_t> out) const {
+  const auto capacity = static_cast<std::int32_t>(*capacity_);
+  RoutedRows count{shape_.rows(), 0};
+  for (std::int32_t& r : rows) {
+    count.dropped += std::max(0, r - capacity);
+    r = padded_ ? capacity : std::min(r, capacity);
+  }
+  // Replicas of an expert share what it accepts as evenly as whole rows can.
+  std::vector<std::int32_t> waiting(rows.size(), 0);
+  for (std::size_t slot = 0; slot < slots(layer); ++slot) ++waiting[expert_in(layer, slot)];
+  const std::size_t per_rank = slots(layer) / out.size();
+  std::fill(out.begin(), out.end(), 0);
+  for (std::size_t slot = 0; slot < slots(layer); ++slot) {
+    const std::size_t e = expert_in(layer, slot);
+    const std::int32_t part = (rows[e] + waiting[e] - 1) / waiting[e];
+    rows[e] -= part;
+    --waiting[e];
+    out[slot / per_rank] += part;
+  }
+  return count;
 }
 
 } // namespace tessella

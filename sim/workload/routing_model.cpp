@@ -10,20 +10,20 @@
 namespace tessella {
 
 RoutingModel::RoutingModel(RoutingSpec spec, WorkloadShape shape, std::uint64_t seed)
-    : spec_(std::move(spec)), shape_(shape), seed_(seed) {
+    : spec_(std::move(spec)), spreads_(spreads_of(spec_)), shape_(shape), seed_(seed) {
   TSL_CHECK(check_routing(spec_, shape_).empty());
   if (!drawn()) return;
   static_.resize(static_cast<std::size_t>(shape_.layers * shape_.num_experts));
   const auto experts = static_cast<std::size_t>(shape_.num_experts);
   for (std::size_t i = 0; i < static_.size(); ++i)
-    static_[i] = spec_.static_sigma * Stream(seed_, Purpose::routing_static, i / experts).normal(i % experts);
+    static_[i] = spreads_.experts * Stream(seed_, Purpose::routing_static, i / experts).normal(i % experts);
 }
 
 // x_t = phi x_{t-1} + sqrt(1 - phi^2) sigma e_t from a stationary x_0.
 void RoutingModel::advance_drift(std::vector<double>& drift, std::int64_t step) const {
   const auto experts = static_cast<std::uint64_t>(shape_.num_experts);
   const double phi = step == 0 ? 0.0 : spec_.drift_phi;
-  const double innovation = std::sqrt(1.0 - phi * phi) * spec_.drift_sigma;
+  const double innovation = std::sqrt(1.0 - phi * phi) * spreads_.steps;
   for (std::uint64_t layer = 0; layer < static_cast<std::uint64_t>(shape_.layers); ++layer) {
     const Stream stream = Stream(seed_, Purpose::routing_drift, layer).substream(static_cast<std::uint64_t>(step));
     for (std::uint64_t e = 0; e < experts; ++e) {
@@ -57,6 +57,8 @@ StepRouting RoutingModel::finish(std::int64_t step, std::vector<double> drift) c
   out.shape_ = shape_;
   out.drift_ = std::move(drift);
   out.expert_at_ = spec_.expert_at;
+  out.capacity_ = expert_capacity(spec_, shape_);
+  out.padded_ = spec_.pad_to_capacity;
   out.shares_.resize(static_cast<std::size_t>(shape_.layers * shape_.num_experts));
   if (drawn())
     fill_generator(out);
@@ -75,42 +77,52 @@ StepRouting::RankTerm StepRouting::rank_term(std::span<const double> shares) con
           static_cast<float>(std::sqrt(variance) * std::numbers::log2e)};
 }
 
+std::vector<double> StepRouting::slot_shares(std::size_t layer) const {
+  const std::span<const double> share = expert_shares(static_cast<std::int64_t>(layer));
+  if (!placed(layer)) return {share.begin(), share.end()};
+  std::vector<double> replicas(share.size(), 0.0);
+  for (const std::int32_t e : expert_at_[layer]) replicas[static_cast<std::size_t>(e)] += 1.0;
+  std::vector<double> held;
+  for (const std::int32_t expert : expert_at_[layer]) {
+    const auto e = static_cast<std::size_t>(expert);
+    held.push_back(share[e] / replicas[e]);
+  }
+  return held;
+}
+
+void StepRouting::set_rank_terms(std::size_t layer) {
+  const auto ranks = static_cast<std::size_t>(shape_.ep);
+  const std::vector<double> held = slot_shares(layer);
+  const std::size_t per_rank = held.size() / ranks;
+  for (std::size_t r = 0; r < ranks; ++r)
+    rank_terms_[layer * ranks + r] = rank_term(std::span(held).subspan(r * per_rank, per_rank));
+}
+
 void StepRouting::place(std::int64_t layer, std::span<const std::int32_t> expert_at) {
   TSL_CHECK(drawn_);
-  const auto ranks = static_cast<std::size_t>(shape_.ep);
-  TSL_CHECK_OP(expert_at.size() % ranks, ==, 0U);
-  const std::span<const double> share = expert_shares(layer);
-  std::vector<double> replicas(share.size(), 0.0);
-  for (const std::int32_t e : expert_at) replicas[static_cast<std::size_t>(e)] += 1.0;
-  const std::size_t slots = expert_at.size() / ranks;
-  std::vector<double> held(slots);
-  for (std::size_t r = 0; r < ranks; ++r) {
-    for (std::size_t i = 0; i < slots; ++i) {
-      const auto e = static_cast<std::size_t>(expert_at[r * slots + i]);
-      held[i] = share[e] / replicas[e];
-    }
-    rank_terms_[static_cast<std::size_t>(layer) * ranks + r] = rank_term(held);
-  }
+  TSL_CHECK_OP(expert_at.size() % static_cast<std::size_t>(shape_.ep), ==, 0U);
+  const auto at = static_cast<std::size_t>(layer);
+  expert_at_.resize(static_cast<std::size_t>(shape_.layers));
+  expert_at_[at].assign(expert_at.begin(), expert_at.end());
+  set_rank_terms(at);
 }
 
 void RoutingModel::fill_generator(StepRouting& out) const {
   out.drawn_ = true;
-  out.noise_sigma_ = spec_.noise_sigma;
+  out.noise_sigma_ = spreads_.micro_batches;
   out.noise_ = Stream(seed_, Purpose::routing_noise, static_cast<std::uint64_t>(out.step_));
   out.tokens_ = Stream(seed_, Purpose::routing_tokens, static_cast<std::uint64_t>(out.step_));
   const auto experts = static_cast<std::size_t>(shape_.num_experts);
-  const auto per_rank = static_cast<std::size_t>(shape_.experts_per_rank());
-  std::vector<double> held(per_rank); // shares of the experts of one rank
+  out.rank_terms_.resize(static_cast<std::size_t>(shape_.layers * shape_.ep));
   for (std::size_t layer = 0; layer < static_cast<std::size_t>(shape_.layers); ++layer) {
     const std::span share = std::span(out.shares_).subspan(layer * experts, experts);
     for (std::size_t e = 0; e < experts; ++e)
       share[e] = std::exp(static_[layer * experts + e] + out.drift_[layer * experts + e]);
     const double sum = std::accumulate(share.begin(), share.end(), 0.0);
     for (double& s : share) s /= sum;
-    for (std::size_t first = 0; first < experts; first += per_rank) {
-      for (std::size_t slot = 0; slot < per_rank; ++slot) held[slot] = share[out.expert_in(layer, first + slot)];
-      out.rank_terms_.push_back(out.rank_term(held));
-    }
+    out.set_rank_terms(layer);
+    if (out.capacity_)
+      for (std::size_t e = 0; e < experts; ++e) out.expert_terms_.push_back(out.rank_term(share.subspan(e, 1)));
   }
 }
 
@@ -120,6 +132,7 @@ void RoutingModel::fill_fixed(StepRouting& out) const {
   const auto ranks = static_cast<std::size_t>(shape_.ep);
   const std::size_t per_rank = experts / ranks;
   out.rank_rows_.resize(static_cast<std::size_t>(shape_.layers) * ranks);
+  out.dropped_rows_.assign(static_cast<std::size_t>(shape_.layers), 0);
   for (std::size_t layer = 0; layer < static_cast<std::size_t>(shape_.layers); ++layer) {
     std::vector<double> weights(ranks, 1.0);
     if (spec_.kind == RoutingKind::loads) {
@@ -137,10 +150,15 @@ void RoutingModel::fill_fixed(StepRouting& out) const {
           columns == experts ? weights[e] / sum : weights[e / per_rank] / sum / static_cast<double>(per_rank);
     if (!spec_.expert_at.empty()) {
       rank_weights.assign(ranks, 0.0);
-      for (std::size_t slot = 0; slot < experts; ++slot)
-        rank_weights[slot / per_rank] += out.shares_[layer * experts + out.expert_in(layer, slot)];
+      const std::vector<double> held = out.slot_shares(layer);
+      for (std::size_t slot = 0; slot < held.size(); ++slot) rank_weights[slot * ranks / held.size()] += held[slot];
     }
-    apportion(shape_.rows(), rank_weights, std::span(out.rank_rows_).subspan(layer * ranks, ranks));
+    const std::span rank_rows = std::span(out.rank_rows_).subspan(layer * ranks, ranks);
+    apportion(shape_.rows(), rank_weights, rank_rows);
+    if (!out.capacity_) continue;
+    std::vector<std::int32_t> rows(experts);
+    out.expert_loads(static_cast<std::int64_t>(layer), 0, 0, rows);
+    out.dropped_rows_[layer] = out.fill_to_capacity(layer, rows, rank_rows).dropped;
   }
 }
 

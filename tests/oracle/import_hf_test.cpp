@@ -152,6 +152,10 @@ const std::vector<Shape> kShapes = {
       "num_attention_heads": 16, "num_key_value_heads": 16, "num_experts": 64, "num_experts_per_tok": 8,
       "intermediate_size": 1024, "vocab_size": 50304, "tie_word_embeddings": false})",
      (2.0 * 50304 * 2048 + 16.0 * (4.0 * 2048 * 2048 + 64.0 * 3 * 2048 * 1024 + 2048 * 64)) * 1e-9},
+    {"nemotron_4_340b", R"({"model_type": "nemotron", "hidden_size": 18432, "num_hidden_layers": 96,
+      "num_attention_heads": 96, "num_key_value_heads": 8, "intermediate_size": 73728, "vocab_size": 256000,
+      "hidden_act": "relu2", "tie_word_embeddings": false})",
+     341.0}, // 331.6 without embeddings and 9.4 of them: its technical report
     {"nested", R"({"model_type": "some_vl", "tie_word_embeddings": false, "text_config": {"model_type": "qwen2",
       "hidden_size": 896, "num_hidden_layers": 24, "num_attention_heads": 14, "num_key_value_heads": 2,
       "intermediate_size": 4864, "vocab_size": 151936}})",

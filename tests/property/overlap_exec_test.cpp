@@ -21,8 +21,10 @@ namespace {
 class BalancedLoads final : public LoadSource {
  public:
   void prepare(std::int64_t) override {}
-  void rank_loads(std::int64_t, std::int32_t, std::int32_t, std::int32_t, std::span<std::int32_t> out) const override {
+  RoutedRows rank_loads(std::int64_t, std::int32_t, std::int32_t, std::int32_t,
+                        std::span<std::int32_t> out) const override {
     for (std::int32_t& rows : out) rows = kRows;
+    return {kRows * std::ssize(out), 0};
   }
   static constexpr std::int32_t kRows = 700;
 };

@@ -219,3 +219,88 @@ TEST_CASE("case 29: the hottest rank follows the largest load") {
     before = ranks[0];
   }
 }
+
+TEST_CASE("capacity: what is not dropped arrives, and no rank gets more than its experts accept") {
+  const Stream dice(11, Purpose::test);
+  for (std::uint64_t i = 0; i < 400; ++i) {
+    const auto roll = [&](std::uint64_t k, std::uint64_t n) {
+      return static_cast<std::int64_t>(dice.word(8 * i + k) % n);
+    };
+    WorkloadShape shape{2, 0, 1 + roll(0, 8), std::int64_t{2} << roll(1, 5), 16 + roll(2, 4096), 2};
+    shape.num_experts = shape.ep * (1 + roll(3, 4));
+    RoutingSpec spec = generator(0.5, 0.3, 0.9, 0.3);
+    spec.capacity_factor = 0.5 + 0.25 * static_cast<double>(roll(4, 8));
+    const std::int64_t accepted = *expert_capacity(spec, shape) * shape.experts_per_rank();
+    std::vector<std::int32_t> out(static_cast<std::size_t>(shape.ep));
+    const StepRouting step = RoutingModel(spec, shape, i).prepare(1);
+    const RoutedRows rows = step.rank_loads(1, 3, 2, out);
+    CHECK(rows.routed == shape.rows());
+    CHECK(rows.dropped >= 0);
+    CHECK(total(out) == rows.routed - rows.dropped);
+    CHECK(*std::max_element(out.begin(), out.end()) <= accepted);
+    spec.pad_to_capacity = true;
+    const RoutedRows padded = RoutingModel(spec, shape, i).prepare(1).rank_loads(1, 3, 2, out);
+    CHECK(padded == rows); // the same tokens are dropped
+    for (const std::int32_t o : out) CHECK(o == accepted);
+  }
+}
+
+TEST_CASE("capacity: the share that is dropped is that of the exact generator") {
+  const WorkloadShape shape{1, 64, 8, 16, 1024, 1};
+  for (const double factor : {1.0, 1.25, 2.0}) {
+    RoutingSpec spec = generator(0.46, 0.3, 0.94, 0.18);
+    spec.capacity_factor = factor;
+    const StepRouting step = RoutingModel(spec, shape, 3).prepare(0);
+    const std::int64_t capacity = *expert_capacity(spec, shape);
+    double fast = 0.0;
+    double exact = 0.0;
+    std::vector<std::int32_t> ranks(16);
+    std::vector<std::int32_t> experts(64);
+    constexpr std::int64_t kDraws = 300;
+    for (std::int64_t mb = 0; mb < kDraws; ++mb) {
+      fast += static_cast<double>(step.rank_loads(0, mb, 0, ranks).dropped);
+      step.expert_loads(0, mb, 0, experts);
+      for (const std::int32_t e : experts) exact += static_cast<double>(std::max<std::int64_t>(0, e - capacity));
+    }
+    CHECK(exact > 0.0);
+    CHECK(fast == doctest::Approx(exact).epsilon(0.03));
+  }
+}
+
+TEST_CASE("a capacity that nobody reaches drops nothing, and balanced routing reaches none of 1") {
+  const WorkloadShape shape{1, 64, 8, 16, 1024, 1};
+  std::vector<std::int32_t> out(16);
+  RoutingSpec spec = generator(0.46, 0.3, 0.94, 0.18);
+  spec.capacity_factor = 50.0;
+  CHECK(RoutingModel(spec, shape, 3).prepare(0).rank_loads(0, 0, 0, out).dropped == 0);
+  CHECK(total(out) == shape.rows());
+  RoutingSpec even;
+  even.capacity_factor = 1.0;
+  CHECK(RoutingModel(even, shape, 3).prepare(0).rank_loads(0, 0, 0, out) == RoutedRows{shape.rows(), 0});
+  even.capacity_factor = 0.5;
+  CHECK(RoutingModel(even, shape, 3).prepare(0).rank_loads(0, 0, 0, out) == RoutedRows{shape.rows(), shape.rows() / 2});
+  for (const std::int32_t o : out) CHECK(o == shape.rows() / 32);
+}
+
+TEST_CASE("replicas share the rows of their expert evenly, drawn or given") {
+  const WorkloadShape shape{1, 4, 1, 2, 4096, 1};
+  RoutingSpec spec;
+  spec.kind = RoutingKind::loads;
+  spec.loads = {8, 4, 2, 2}; // ranks: 12 and 4 of 16
+  std::vector<std::int32_t> out(2);
+  RoutingModel(spec, shape, 1).prepare(0).rank_loads(0, 0, 0, out);
+  CHECK(out == std::vector<std::int32_t>{6144, 2048});
+  spec.expert_at = {{0, 1, 2, 0, 3, 2}}; // 4 + 4 + 1 and 4 + 2 + 1
+  RoutingModel(spec, shape, 1).prepare(0).rank_loads(0, 0, 0, out);
+  CHECK(out == std::vector<std::int32_t>{4608, 3584});
+  std::vector<std::int32_t> experts(4);
+  RoutingModel(spec, shape, 1).prepare(0).expert_loads(0, 0, 0, experts);
+  CHECK(experts == std::vector<std::int32_t>{4096, 2048, 1024, 1024});
+  RoutingSpec drawn = generator(0.8, 0.0, 0.9, 0.1);
+  drawn.expert_at = spec.expert_at;
+  const StepRouting step = RoutingModel(drawn, shape, 2).prepare(0);
+  const auto share = step.expert_shares(0);
+  const Samples s = draw(step, shape, 20'000, false);
+  CHECK(mean(s.rank[0]) / static_cast<double>(shape.rows()) ==
+        doctest::Approx(share[0] / 2 + share[1] + share[2] / 2).epsilon(0.01));
+}

@@ -20,12 +20,17 @@ class HashedLoads final : public LoadSource {
  public:
   explicit HashedLoads(std::uint64_t seed) : seed_(seed) {}
   void prepare(std::int64_t) override {}
-  void rank_loads(std::int64_t step, std::int32_t layer, std::int32_t mb, std::int32_t ep_group,
-                  std::span<std::int32_t> out) const override {
+  RoutedRows rank_loads(std::int64_t step, std::int32_t layer, std::int32_t mb, std::int32_t ep_group,
+                        std::span<std::int32_t> out) const override {
     const Stream s = Stream(seed_, Purpose::test, static_cast<std::uint64_t>(step))
                          .substream(static_cast<std::uint64_t>(layer * 1000 + mb))
                          .substream(static_cast<std::uint64_t>(ep_group));
-    for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<std::int32_t>(s.word(i) % 1000);
+    RoutedRows rows;
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      out[i] = static_cast<std::int32_t>(s.word(i) % 1000);
+      rows.routed += out[i];
+    }
+    return rows;
   }
 
  private:

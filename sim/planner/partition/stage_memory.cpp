@@ -5,6 +5,7 @@
 #include <set>
 
 #include "sim/cost/params.h"
+#include "sim/domain/workload_shape.h"
 
 namespace tessella {
 namespace {
@@ -88,7 +89,7 @@ StageMemory::StageMemory(const Scenario& scenario, const Schedule& schedule, dou
   shape_.sequence_parallel = scenario.parallelism.sequence_parallel;
   shape_.precision = scenario.precision;
   shape_.probs_before_fc2 = assume_.probs_before_fc2;
-  shape_.hot_load = hot_load;
+  shape_.hot_load = std::max(hot_load, padded_load(scenario));
   const MemoryReport report = memory_report(scenario, schedule, assume_);
   budget_ = report.capacity - assume_.context - rounded(workspace(report, assume_));
   for (std::size_t r = 0; r < schedule.ranks.size(); ++r) live_.push_back(live_vectors(schedule, r));
@@ -97,7 +98,7 @@ StageMemory::StageMemory(const Scenario& scenario, const Schedule& schedule, dou
 StageBytes StageMemory::of(const StageContent& content) const {
   const Partition alone{{content}};
   constexpr std::int32_t kOnly[] = {0};
-  const RankParams params = rank_params(scenario_.model, alone, kOnly, scenario_.parallelism);
+  const RankParams params = held_params(scenario_, alone, kOnly);
   const StageActivation kept = stage_activation(scenario_.model, content, shape_, scenario_.recompute);
   return {model_state(params, scenario_.parallelism, scenario_.optimizer, scenario_.precision).model_state(),
           rounded(assume_.fragmentation * kept.kept), rounded(assume_.fragmentation * kept.loss)};

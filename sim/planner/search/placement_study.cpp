@@ -85,17 +85,44 @@ std::vector<PlacementRow> study_placements(const LoadTable& loads, const EplbSha
   return rows;
 }
 
-PlanExperts migrated_experts(const Scenario& scenario, std::int32_t max_swaps) {
+namespace {
+
+LoadTable uneven_loads(const Scenario& scenario) {
   if (scenario.routing.kind == RoutingKind::balanced)
     throw InputError("--experts", "routing is balanced: every placement is as good as any");
+  return load_table(scenario);
+}
+
+} // namespace
+
+PlanExperts migrated_experts(const Scenario& scenario, std::int32_t max_swaps) {
   PlanExperts experts{"migrated", 0.0, 0.0, {}};
-  const LoadTable loads = load_table(scenario);
+  const LoadTable loads = uneven_loads(scenario);
   const auto slots = static_cast<std::int32_t>(loads.front().size());
   const auto ep = static_cast<std::int32_t>(scenario.parallelism.ep);
   for (const PlacementRow& row : study_placements(loads, {slots, 1, 1, ep}, max_swaps)) {
     experts.load_before += row.moved->contiguous / static_cast<double>(loads.size());
     experts.load_after += row.moved->migrated / static_cast<double>(loads.size());
     experts.expert_at.push_back(row.moved->expert_at);
+  }
+  return experts;
+}
+
+PlanExperts replicated_experts(const Scenario& scenario, std::int32_t slots) {
+  PlanExperts experts{"eplb", 0.0, 0.0, {}};
+  const LoadTable loads = uneven_loads(scenario);
+  const auto count = static_cast<std::int32_t>(loads.front().size());
+  const auto ep = static_cast<std::int32_t>(scenario.parallelism.ep);
+  const auto gpus = static_cast<std::int32_t>(scenario.cluster.node.gpus);
+  EplbShape shape{slots, 1, ep % gpus == 0 ? ep / gpus : 1, ep};
+  if (check_eplb(shape, count)) shape.num_nodes = 1;
+  if (const auto problem = check_eplb(shape, count)) throw InputError("--replicas", *problem);
+  const double layers = static_cast<double>(loads.size());
+  for (const std::vector<double>& load : loads) {
+    const ExpertPlacement placed = eplb(load, shape);
+    experts.load_before += max_over_mean(gpu_loads(contiguous_placement(count, ep), load)) / layers;
+    experts.load_after += max_over_mean(gpu_loads(placed, load)) / layers;
+    experts.expert_at.push_back(placed.expert_at);
   }
   return experts;
 }

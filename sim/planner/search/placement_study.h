@@ -28,6 +28,9 @@ std::vector<PlacementRow> study_placements(const LoadTable& loads, const EplbSha
 // The migrated placement of every MoE layer under the scenario's own routing, for a plan file. Throws InputError when
 // the routing is balanced: then there is nothing to gain.
 PlanExperts migrated_experts(const Scenario& scenario, std::int32_t max_swaps);
+// The same with EPLB's placement over `slots` slots of an EP group, more than there are experts: the busiest experts
+// have replicas. Throws InputError also for a number of slots that EPLB cannot spread.
+PlanExperts replicated_experts(const Scenario& scenario, std::int32_t slots);
 
 // The step under the routing that a placement leaves each rank with, against the contiguous one, by simulation: every
 // layer with its own placement, loads at their mean over the steps. One placement per MoE layer, ep GPUs each.

@@ -3,6 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+
+#include "sim/domain/balancing.h"
 #include "sim/domain/workload_shape.h"
 #include "tests/support/legality_plan.h"
 
@@ -113,4 +116,75 @@ TEST_CASE("the shape of a plan's routing") {
   CHECK(shape == WorkloadShape{4, 64, 8, 8, 1024, 3});
   CHECK(shape.rows() == 8 * 1024 * 8);
   CHECK(shape.experts_per_rank() == 8);
+}
+
+TEST_CASE("a balancing method scales the spreads of a router under an auxiliary loss") {
+  RoutingSpec spec = *routing_preset("natural");
+  const RoutingSpreads natural{spec.static_sigma, spec.drift_sigma, spec.noise_sigma};
+  CHECK(spreads_of(spec) == natural);
+  const auto under = [&](Balancing b) {
+    spec.balancing = b;
+    return spreads_of(spec);
+  };
+  CHECK(under(Balancing::aux_loss) == natural);
+  // Without a loss the spread that lasts is that of the preset that was fitted to a router without one.
+  const RoutingSpreads none = under(Balancing::none);
+  const RoutingSpec skewed = *routing_preset("skewed");
+  CHECK(std::hypot(none.experts, none.steps) ==
+        doctest::Approx(std::hypot(skewed.static_sigma, skewed.drift_sigma)).epsilon(0.01));
+  CHECK(none.micro_batches > natural.micro_batches);
+  // Over the global batch the same, inside a micro-batch nothing.
+  const RoutingSpreads global = under(Balancing::global_batch);
+  CHECK(global.experts == doctest::Approx(natural.experts));
+  CHECK(global.steps == doctest::Approx(natural.steps));
+  CHECK(global.micro_batches == doctest::Approx(none.micro_batches));
+  const RoutingSpreads bias = under(Balancing::loss_free_bias);
+  CHECK(bias.experts < 0.1 * natural.experts);
+  CHECK(bias.steps < 0.1 * natural.steps);
+  CHECK(bias.micro_batches == doctest::Approx(none.micro_batches));
+  std::string names;
+  for (const BalancingEffect& e : balancing_table()) {
+    CHECK(name(e.method) == e.name);
+    names += std::string(e.name) + " ";
+  }
+  CHECK(names == "none aux_loss global_batch loss_free_bias ");
+}
+
+TEST_CASE("an expert's capacity is counted per source rank and rounded up") {
+  RoutingSpec spec;
+  CHECK_FALSE(expert_capacity(spec, kShape));
+  spec.capacity_factor = 1.25; // 4 ranks * ceil(1024 * 4 / 16 * 1.25)
+  CHECK(expert_capacity(spec, kShape) == 4 * 320);
+  spec.capacity_factor = 1.0;
+  CHECK(expert_capacity(spec, WorkloadShape{1, 16, 3, 2, 7, 1}) == 2 * 2); // 21 / 16 -> 2
+  CHECK(routing_problems(spec).empty());
+  spec.capacity_factor = 1000.0;
+  CHECK(mentions(routing_problems(spec, {1, 16, 4, 4, 1 << 20, 1}), {"routing.capacity_factor", "limit"}));
+  spec.capacity_factor = 1.25;
+  CHECK(mentions(routing_problems(spec, {1, 16, 4, 1, 64, 1}), {"expert_model_parallel_size 1"}));
+  spec.pad_to_capacity = true;
+  CHECK(routing_problems(spec, {1, 16, 4, 1, 64, 1}).empty());
+  spec.capacity_factor.reset();
+  CHECK(mentions(routing_problems(spec), {"routing.pad_to_capacity"}));
+}
+
+TEST_CASE("a placement holds every expert, in as many slots on every rank and layer") {
+  RoutingSpec spec;
+  std::vector<std::int32_t> own(16);
+  for (std::size_t e = 0; e < own.size(); ++e) own[e] = static_cast<std::int32_t>(e);
+  spec.expert_at.assign(2, own);
+  CHECK(routing_problems(spec).empty());
+  std::vector<std::int32_t> replicated = own; // 20 slots: one more on each of the four ranks
+  replicated.insert(replicated.end(), {3, 3, 0, 15});
+  spec.expert_at.assign(2, replicated);
+  CHECK(routing_problems(spec).empty());
+  spec.expert_at[1].pop_back();
+  CHECK(mentions(routing_problems(spec), {"layer 1", "19", "4 EP ranks"}));
+  spec.expert_at[1] = own;
+  CHECK(mentions(routing_problems(spec), {"layer 1", "16"}));
+  spec.expert_at.assign(2, replicated);
+  spec.expert_at[0][5] = 4;
+  CHECK(mentions(routing_problems(spec), {"layer 0", "16 experts"}));
+  spec.expert_at[0][5] = 16;
+  CHECK(mentions(routing_problems(spec), {"layer 0"}));
 }

@@ -8,16 +8,22 @@
 #include "sim/planner/search/fit.h"
 #include "sim/planner/search/placement_study.h"
 #include "sim/planner/simulate.h"
+#include "tests/support/recipe.h"
 
 using namespace tessella;
 
 namespace {
 
-Scenario scenario(std::vector<std::string> overrides) {
-  LoadOptions options;
-  options.overrides = {"batch.gbs=256"};
-  options.overrides.insert(options.overrides.end(), overrides.begin(), overrides.end());
-  return load_scenario("experiments/01_qwen3_235b_h100_256/experiment.yaml", options);
+Scenario scenario(const std::vector<std::string>& overrides) {
+  return testing::recipe({"batch.gbs=256"}, overrides);
+}
+
+// On a pipeline rank.
+std::int64_t layers_of(const Scenario& s, std::size_t rank) {
+  std::int64_t layers = 0;
+  for (std::size_t stage = rank; stage < s.partition.stages.size(); stage += static_cast<std::size_t>(s.parallelism.pp))
+    layers += s.partition.stages[stage].num_layers;
+  return layers;
 }
 
 const std::string kUneven = "routing={preset: natural}";
@@ -41,6 +47,34 @@ TEST_CASE("A migrated placement evens the ranks out, survives its file, and make
   const RunResult after = simulate(placed, {});
   CHECK(after.step_time < before.step_time);
   CHECK(after.load_imbalance_mean < before.load_imbalance_mean);
+}
+
+TEST_CASE("Replicas even the ranks out further; their memory and their way home are charged") {
+  const Scenario s = scenario({kUneven});
+  PlanOptions options;
+  options.refine_rounds = 0;
+  PlanFile plan = make_plan(s, options);
+  plan.experts = replicated_experts(s, 160); // 5 slots on each of 32 ranks instead of 4
+  CHECK(plan.experts->load_after < migrated_experts(s, 64).load_after);
+  CHECK(load_plan_text("plan.yaml", to_yaml(plan)).experts == plan.experts);
+  Scenario placed = s;
+  REQUIRE_FALSE(adopt_plan(plan, "renew", placed));
+  Scenario contiguous = s;
+  contiguous.partition = plan.best.partition;
+  const RunResult before = simulate(contiguous, {});
+  const RunResult after = simulate(placed, {});
+  CHECK(after.step_time < before.step_time);
+  CHECK(after.load_imbalance_mean < before.load_imbalance_mean);
+  const RankMemory& own = before.memory.ranks[1];
+  const RankMemory& held = after.memory.ranks[1];
+  CHECK(held.weights > own.weights);
+  // One expert of 3 x 4096 x 1536 in bf16 a layer.
+  CHECK(held.weights.count - own.weights.count == layers_of(placed, 1) * 3LL * 4096 * 1536 * 2);
+  CHECK(held.gradients.count - own.gradients.count == 2 * (held.weights.count - own.weights.count));
+  CHECK(held.optimizer == own.optimizer);
+  placed.expert_migration.method = MigrationMethod::swap;
+  CHECK(adopt_plan(plan, "renew", placed)->find("replicate") != std::string::npos);
+  CHECK_THROWS_WITH_AS(replicated_experts(s, 130), doctest::Contains("32"), InputError);
 }
 
 TEST_CASE("Putting every expert where it already is changes nothing") {
