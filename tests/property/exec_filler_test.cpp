@@ -140,8 +140,10 @@ namespace {
 class EvenLoads final : public LoadSource {
  public:
   void prepare(std::int64_t) override {}
-  void rank_loads(std::int64_t, std::int32_t, std::int32_t, std::int32_t, std::span<std::int32_t> out) const override {
+  RoutedRows rank_loads(std::int64_t, std::int32_t, std::int32_t, std::int32_t,
+                        std::span<std::int32_t> out) const override {
     std::fill(out.begin(), out.end(), 400);
+    return {400 * static_cast<std::int64_t>(out.size()), 0};
   }
 };
 
