@@ -175,10 +175,13 @@ ModelOps make_model_ops(const Scenario& scenario) {
         [&](ChainBuilder& b) { mtp_wgrad(b, c); });
   fill_p2p(ops, c);
   if (const auto f = measured_contention(scenario)) ops.exchange_beside_compute = f->communication;
+  if (scenario.bubble_filler.moves(Movable::checkpoint_hash))
+    ops.streaming = kernels.stream("", StreamKernel::copy, 1e9).contention;
   note_step_costs(scenario, kernels, comm);
 
   std::set<std::string> missing = comm.missing();
   missing.insert(kernels.missing().begin(), kernels.missing().end());
+  if (scenario.optimizer.offload && scenario.profile.find("host_link") == nullptr) missing.insert("host_link");
   if (!missing.empty()) throw NotCovered({missing.begin(), missing.end()});
   return ops;
 }

@@ -131,7 +131,8 @@ RankMemory model_state(const RankParams& params, const Parallelism& p, const Opt
   m.gradients = bytes(kGradient * all);
   const double dense_shards = optimizer.distributed ? d(p.dp() * p.cp) : 1.0;
   const double expert_shards = optimizer.distributed ? d(p.edp()) : 1.0;
-  m.optimizer = bytes(kAdam * (d(params.dense) / dense_shards + d(params.expert) / expert_shards));
+  if (!optimizer.offload)
+    m.optimizer = bytes(kAdam * (d(params.dense) / dense_shards + d(params.expert) / expert_shards));
   return m;
 }
 

@@ -7,9 +7,9 @@
 namespace tessella {
 
 BubbleFiller::BubbleFiller(const Program& program, const FillerOptions& options, const FillPlan& plan)
-    : program_(program), options_(options), plan_(plan), ranks_(static_cast<std::size_t>(program.group_size)),
-      ep_block_(static_cast<std::size_t>(program.ep_block)), pools_(program.positions.size() * ranks_),
-      fullest_(pools_.size()), peak_bytes_(program.positions.size()) {
+    : program_(program), options_(options), plan_(plan), early_(program),
+      ranks_(static_cast<std::size_t>(program.group_size)), ep_block_(static_cast<std::size_t>(program.ep_block)),
+      pools_(program.positions.size() * ranks_), fullest_(pools_.size()), peak_bytes_(program.positions.size()) {
   auto places = static_cast<std::size_t>(program.num_fill_points);
   for (const auto& slots : program.schedule.ranks) {
     first_message_.push_back(places);
@@ -38,6 +38,7 @@ void BubbleFiller::begin_step() {
   constexpr float kNewest = 2.0F / 11.0F;
   for (const Pool& p : pools_) TSL_CHECK(p.tasks.empty());
   sums_ = {};
+  early_.begin_step();
   std::fill(peak_bytes_.begin(), peak_bytes_.end(), 0);
   std::fill(fullest_.begin(), fullest_.end(), 0);
   for (Waits& w : waits_) {
@@ -107,7 +108,7 @@ bool BubbleFiller::has_room(std::size_t group, std::size_t rank, const PoolTask&
   const auto held = static_cast<std::int64_t>(p.tasks.size());
   const std::int64_t most = options_.policy->together ? std::max(held, fullest_[group * ranks_ + rank]) : held;
   const std::int64_t room = options_.headroom_bytes.empty() ? INT64_MAX : options_.headroom_bytes[group];
-  return most < options_.pool && p.bytes + task.bytes <= room;
+  return most < options_.pool && held_bytes(group, rank) + task.bytes <= room;
 }
 
 void BubbleFiller::exchange_fill(std::size_t group) {
@@ -128,8 +129,22 @@ void BubbleFiller::push(std::size_t group, std::size_t rank, const PoolTask& tas
   p.actual.push_back(actual);
   p.bytes += task.bytes;
   sums_.pool_peak = std::max(sums_.pool_peak, static_cast<std::int64_t>(p.tasks.size()));
-  sums_.pool_peak_bytes = std::max(sums_.pool_peak_bytes, p.bytes);
-  peak_bytes_[group] = std::max(peak_bytes_[group], p.bytes);
+  note_bytes(group, rank);
+}
+
+void BubbleFiller::note_bytes(std::size_t group, std::size_t rank) {
+  sums_.pool_peak_bytes = std::max(sums_.pool_peak_bytes, held_bytes(group, rank));
+  peak_bytes_[group] = std::max(peak_bytes_[group], held_bytes(group, rank));
+}
+
+std::int64_t BubbleFiller::free_bytes(std::size_t group, std::size_t rank) const {
+  if (options_.headroom_bytes.empty()) return INT64_MAX;
+  std::int64_t largest = 0;
+  if (!program_.held_bytes.empty() && options_.defers_wgrad)
+    for (const std::int32_t stage : program_.positions[group].stages)
+      largest = std::max(largest, program_.held_bytes[static_cast<std::size_t>(stage)]);
+  const auto free_tasks = options_.pool - static_cast<std::int64_t>(pool(group, rank).tasks.size());
+  return options_.headroom_bytes[group] - held_bytes(group, rank) - free_tasks * largest;
 }
 
 void BubbleFiller::take(std::size_t group, std::size_t rank, std::size_t task) {

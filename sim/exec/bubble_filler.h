@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "sim/exec/early_work.h"
 #include "sim/exec/fill_policies.h"
 #include "sim/exec/fill_sums.h"
 #include "sim/exec/program.h"
@@ -23,6 +24,8 @@ struct FillerOptions {
   std::int64_t pool = 8;
   Duration decision_cost;
   std::vector<std::int64_t> headroom_bytes; // [position] memory that deferred tasks of one rank may hold; empty: any
+
+  bool defers_wgrad = true; // else weight gradients keep their place and only other work moves
 
   bool on() const { return policy != nullptr && (policy->pick != nullptr || policy->knowing != nullptr); }
 };
@@ -55,6 +58,11 @@ class BubbleFiller {
   std::optional<Duration> at_its_place(std::size_t group, std::size_t rank, const PoolTask& task, Duration actual);
   // Whether the stage's gradients are complete with this micro-batch.
   bool completes(std::size_t group, std::int32_t stage, std::int32_t micro_batch) const;
+
+  EarlyWork& early() { return early_; }
+  // Memory for early work: what is left of the headroom when the pool is full of the largest tasks.
+  std::int64_t free_bytes(std::size_t group, std::size_t rank) const;
+  void note_bytes(std::size_t group, std::size_t rank); // after early work: for the peaks
 
   // The members of every EP group tell each other how full their pools are.
   void exchange_fill(std::size_t group);
@@ -98,10 +106,14 @@ class BubbleFiller {
   };
 
   void find_last_micro_batches();
+  std::int64_t held_bytes(std::size_t group, std::size_t rank) const {
+    return pool(group, rank).bytes + early_.bytes(group, rank);
+  }
 
   const Program& program_;
   FillerOptions options_;
   const FillPlan& plan_;
+  EarlyWork early_;
   std::size_t ranks_;
   std::size_t ep_block_;
   std::vector<Pool> pools_; // [group][rank]

@@ -156,6 +156,7 @@ Time finish_step(const Program& program, const Replicas& replicas, const StepTra
   for (std::size_t i = 0; i < replicas.size(); ++i)
     for (std::size_t p = 0; p < positions.size(); ++p) {
       Group& g = replicas[i]->groups()[p];
+      if (!g.spare_left.empty()) advance_each(g.clock, g.spare_left, g.share(Share::optimizer));
       for (std::size_t r = 0; r < g.clock.size(); ++r)
         tracer.add(i, p, r, 'O', "optimizer", 0, g.clock[r] + program.norm_sync,
                    g.clock[r] + program.norm_sync + program.positions[p].optimizer);

@@ -123,6 +123,7 @@ void Replica::run(std::int64_t step, std::int32_t index, std::uint64_t seed, Run
   for (std::size_t g = 0; g < groups_.size(); ++g)
     TSL_CHECK_OP(groups_[g].next_slot, ==, program_.schedule.ranks[g].size());
   TSL_CHECK(board_.empty());
+  note_spare_left();
   if (filler_) {
     sums_.fill = filler_->sums();
     sums_.pool_peak_bytes = filler_->peak_bytes();

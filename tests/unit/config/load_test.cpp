@@ -197,7 +197,13 @@ TEST_CASE("load: every key of an experiment arrives") {
   CHECK(s.dispatcher == Dispatcher::deepep);
   CHECK(s.schedule == ScheduleSpec{"interleaved_1f1b", 4, true, true, {}});
   CHECK(s.optimizer == Optimizer{false, true, true});
-  CHECK(s.routing == RoutingSpec{RoutingKind::generator, 0.1, 0.2, 0.3, 0.4, {}, "", {}, {}});
+  RoutingSpec routing;
+  routing.kind = RoutingKind::generator;
+  routing.static_sigma = 0.1;
+  routing.drift_sigma = 0.2;
+  routing.drift_phi = 0.3;
+  routing.noise_sigma = 0.4;
+  CHECK(s.routing == routing);
   CHECK(s.jitter == Jitter{0.02, 0.05});
   CHECK(s.flops_convention == FlopsConvention::full_attention);
   CHECK(s.seed == 7);
@@ -214,6 +220,27 @@ TEST_CASE("load: defaults are Megatron's, the world is the cluster") {
   CHECK(s.recompute.modules == std::vector{RecomputeModule::core_attn});
   CHECK(s.seed == 1);
   CHECK(s.steps == 1);
+}
+
+TEST_CASE("load: the bubble filler moves what it is told to, and only what the run has") {
+  const auto movable = [](const std::string& more) { return scenario(minimal(more)); };
+  CHECK(movable("bubble_filler: {policy: greedy}\n").bubble_filler.movable == std::vector{Movable::wgrad});
+  const Scenario all =
+      movable("recompute: {granularity: selective}\noptimizer: {overlap_grad_reduce: true, offload: true}\n"
+              "bubble_filler: {policy: greedy, movable: [gradient_reduction, recompute, optimizer_prefetch, "
+              "checkpoint_hash]}\n");
+  CHECK(all.optimizer.offload);
+  CHECK(all.bubble_filler.movable == std::vector{Movable::gradient_reduction, Movable::recompute,
+                                                 Movable::optimizer_prefetch, Movable::checkpoint_hash});
+  for (const auto& wrong :
+       {std::pair("recompute", "granularity: selective"), std::pair("optimizer_prefetch", "optimizer.offload: true"),
+        std::pair("gradient_reduction", "optimizer.overlap_grad_reduce: true")}) {
+    std::string more = "bubble_filler: {policy: greedy, movable: [wgrad, ";
+    more.append(wrong.first).append("]}\n");
+    CHECK_THROWS_WITH_AS(movable(more), doctest::Contains(wrong.second), InputError);
+  }
+  CHECK_THROWS_WITH_AS(movable("bubble_filler: {policy: greedy, movable: [wgrads]}\n"), doctest::Contains("wgrad"),
+                       InputError);
 }
 
 TEST_CASE("load: a layout string decides the virtual stages") {
