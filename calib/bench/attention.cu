@@ -7,6 +7,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "calib/bench/attention_check.h"
 #include "calib/bench/bench_table.h"
 #include "calib/bench/elements.cuh"
 #include "calib/bench/gpu_case.h"
@@ -16,12 +17,6 @@ namespace tessella::calib {
 namespace {
 
 constexpr int kThreads = 256;
-
-struct Dims {
-  std::int64_t batch, seq, heads, kv_heads, qk, v;
-  constexpr std::int64_t group() const { return heads / kv_heads; }  // query heads of a key-value head
-  constexpr std::int64_t groups() const { return batch * kv_heads; } // done one after another
-};
 
 struct AttentionState {
   DeviceMemory q, k, v, out;                   // [batch * heads][seq][qk], [batch * kv_heads][seq][qk] and [..][v]
@@ -69,47 +64,6 @@ __global__ void softmax_backward(const __nv_bfloat16* probabilities, __nv_bfloat
   }
 }
 
-// One query row by the definition. Forward: an element of the output; backward: of the query's gradient.
-__global__ void attention_samples(Dims d, const void* q, const void* k, const void* v, const void* dout,
-                                  const void* result, bool backward, double* got, double* expected) {
-  const int sample = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-  const std::int64_t width = backward ? d.qk : d.v;
-  const std::int64_t element = sampled_element(sample, d.batch * d.heads * d.seq * width);
-  const std::int64_t row = element / width; // head * seq + i
-  const std::int64_t head = row / d.seq;
-  const std::int64_t kv = head / d.group();
-  const std::int64_t i = row % d.seq;
-  const auto at = [](const void* t, std::int64_t n) { return static_cast<double>(load_element(t, Element::bf16, n)); };
-  const auto score = [&](std::int64_t j) {
-    double s = 0.0;
-    for (std::int64_t c = 0; c < d.qk; ++c) s += at(q, row * d.qk + c) * at(k, (kv * d.seq + j) * d.qk + c);
-    return s / sqrt(static_cast<double>(d.qk));
-  };
-  double sum = 0.0; // scores of inputs in [-1, 1) are small: no maximum needed
-  double mean = 0.0;
-  double weighted = 0.0;
-  for (std::int64_t j = 0; j <= i; ++j) {
-    const double e = exp(score(j));
-    sum += e;
-    if (!backward) {
-      weighted += e * at(v, (kv * d.seq + j) * d.v + element % width);
-      continue;
-    }
-    double dp = 0.0;
-    for (std::int64_t c = 0; c < d.v; ++c) dp += at(dout, row * d.v + c) * at(v, (kv * d.seq + j) * d.v + c);
-    const double key = at(k, (kv * d.seq + j) * d.qk + element % width);
-    mean += e * dp;
-    weighted += e * dp * key;
-    // The term with the mean needs sum_j P key: collected in a second pass below.
-  }
-  double keys = 0.0;
-  if (backward)
-    for (std::int64_t j = 0; j <= i; ++j) keys += exp(score(j)) * at(k, (kv * d.seq + j) * d.qk + element % width);
-  got[sample] = at(result, element);
-  expected[sample] =
-      backward ? (weighted / sum - mean / sum * keys / sum) / sqrt(static_cast<double>(d.qk)) : weighted / sum;
-}
-
 GemmSpec product(std::int64_t m, std::int64_t n, std::int64_t k, bool a_transposed, bool b_transposed,
                  std::int64_t batch, float scale) {
   GemmSpec s;
@@ -126,7 +80,7 @@ GemmSpec product(std::int64_t m, std::int64_t n, std::int64_t k, bool a_transpos
 // The products of one group. Keys and values are shared by its heads, so all its query rows form one matrix.
 class Products {
  public:
-  Products(const GpuContext& gpu, const Dims& d, bool backward)
+  Products(const GpuContext& gpu, const SoftmaxDims& d, bool backward)
       : gpu_(gpu), d_(d), scale_(rsqrtf(static_cast<float>(d.qk))), rows_(d.group() * d.seq),
         scores_(gpu, product(rows_, d.seq, d.qk, false, true, 1, scale_)),
         out_(gpu, product(rows_, d.v, d.seq, false, false, 1, 1.0F)) {
@@ -170,7 +124,7 @@ class Products {
   }
 
   const GpuContext& gpu_;
-  Dims d_;
+  SoftmaxDims d_;
   float scale_;
   std::int64_t rows_;
   LtGemm scores_;
@@ -178,7 +132,7 @@ class Products {
   std::optional<LtGemm> dprobabilities_, dq_, dk_, dv_;
 };
 
-AttentionState make_state(const GpuContext& gpu, const Dims& d, bool backward, std::uint64_t seed) {
+AttentionState make_state(const GpuContext& gpu, const SoftmaxDims& d, bool backward, std::uint64_t seed) {
   const Stream& stream = gpu.stream();
   const auto size = [](std::int64_t n) { return static_cast<std::size_t>(n); };
   const std::int64_t q = d.batch * d.heads * d.seq;
@@ -205,22 +159,15 @@ AttentionState make_state(const GpuContext& gpu, const Dims& d, bool backward, s
 } // namespace
 
 std::unique_ptr<OpCase> attention_gpu_case(const GpuContext& gpu, const OpShape& shape) {
-  const Dims d{shape.dim("batch"),    shape.dim("seq"),    shape.dim("heads"),
-               shape.dim("kv_heads"), shape.dim("qk_dim"), shape.dim("v_dim")};
-  if (d.kv_heads == 0 || d.heads % d.kv_heads != 0) throw std::invalid_argument("attention: heads / kv_heads");
+  const SoftmaxDims d = softmax_dims(shape);
   // Groups lie behind each other, and the library may pick kernels that need operands at multiples of 256 bytes.
   if (d.seq * d.qk % 128 != 0 || d.seq * d.v % 128 != 0)
     throw std::invalid_argument("attention: sequence times head size must be a multiple of 128");
   const bool backward = shape.op == "attention_bwd";
   const auto products = std::make_shared<Products>(gpu, d, backward);
-  const double pairs = 0.5 * static_cast<double>(d.batch * d.heads) * static_cast<double>(d.seq * d.seq); // causal
-  const double dims = static_cast<double>(d.qk + d.v);
-  const double tokens = static_cast<double>(d.batch * d.seq);
   GpuOp<AttentionState> op;
-  op.work.flops = (backward ? 5.0 : 2.0) * pairs * dims; // as counted for a fused kernel
-  op.work.bytes = (backward ? 2.0 : 1.0) * 2.0 * tokens * dims * static_cast<double>(d.heads + d.kv_heads);
-  op.work.footprint = static_cast<std::size_t>(op.work.bytes) +
-                      static_cast<std::size_t>((backward ? 6 : 4) * d.group() * d.seq * d.seq);
+  op.work = attention_work(d, backward);
+  op.work.footprint += static_cast<std::size_t>((backward ? 6 : 4) * d.group() * d.seq * d.seq);
   op.make = [&gpu, d, backward](std::uint64_t seed) { return make_state(gpu, d, backward, seed); };
   op.run = [products, d, backward](AttentionState& s) {
     for (std::int64_t g = 0; g < d.groups(); ++g) {
@@ -231,10 +178,8 @@ std::unique_ptr<OpCase> attention_gpu_case(const GpuContext& gpu, const OpShape&
     }
   };
   op.sample = [&gpu, d, backward](AttentionState& s, const SampleBuffer& b) {
-    attention_samples<<<kSampleBlocks, kSampleThreads, 0, gpu.stream().get()>>>(
-        d, s.q.get(), s.k.get(), s.v.get(), s.dout.get(), backward ? s.dq.get() : s.out.get(), backward, b.got(),
-        b.expected());
-    CALIB_LAUNCHED(attention_samples);
+    const void* result = backward ? s.dq.get() : s.out.get();
+    sample_attention(gpu, d, {s.q.get(), s.k.get(), s.v.get(), s.dout.get(), result, backward}, b);
   };
   return gpu_case_of(gpu, std::move(op));
 }

@@ -19,6 +19,8 @@ constexpr Row kRows[] = {
     {"grouped_gemm", "", grouped_gemm_case},
     {"grouped_gemm_dgrad", "", grouped_gemm_case},
     {"grouped_gemm_wgrad", "", grouped_gemm_case},
+    {"attention_fwd", "cudnn", flash_attention_case},
+    {"attention_bwd", "cudnn", flash_attention_case},
     {"attention_fwd", "gemm+softmax", attention_gpu_case},
     {"attention_bwd", "gemm+softmax", attention_gpu_case},
     {"norm_fwd", "", norm_gpu_case},

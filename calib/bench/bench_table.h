@@ -12,7 +12,8 @@
 
 namespace tessella::calib {
 
-// The bench of a shape. Throws std::invalid_argument when there is none, DeviceError when the library has no kernel.
+// The bench of a shape. Throws std::invalid_argument when there is none, DeviceError when the library has no kernel,
+// NoFusedKernel (calib/bench/cudnn_attention.h) when cuDNN has none.
 std::unique_ptr<OpCase> gpu_case(const GpuContext& gpu, const OpShape& shape);
 
 // (op, kernel) of every bench but the collectives, in the order of the table.
@@ -22,6 +23,7 @@ std::vector<std::pair<std::string, std::string>> gpu_ops();
 std::unique_ptr<OpCase> gemm_case(const GpuContext& gpu, const OpShape& shape);
 std::unique_ptr<OpCase> grouped_gemm_case(const GpuContext& gpu, const OpShape& shape);
 std::unique_ptr<OpCase> attention_gpu_case(const GpuContext& gpu, const OpShape& shape);
+std::unique_ptr<OpCase> flash_attention_case(const GpuContext& gpu, const OpShape& shape);
 std::unique_ptr<OpCase> norm_gpu_case(const GpuContext& gpu, const OpShape& shape);
 std::unique_ptr<OpCase> activation_gpu_case(const GpuContext& gpu, const OpShape& shape);
 std::unique_ptr<OpCase> copy_gpu_case(const GpuContext& gpu, const OpShape& shape);

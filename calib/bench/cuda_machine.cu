@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "calib/bench/bench_table.h"
+#include "calib/bench/cudnn_attention.h"
 #include "calib/bench/nccl_group.h"
 #include "calib/device/machine.h"
 #include "calib/device/nvml_clock.h"
@@ -110,6 +111,7 @@ class CudaMachine : public Machine {
         {"L2", std::to_string(p.l2CacheSize >> 20) + " MiB"},
         {"memory", std::to_string(p.totalGlobalMem >> 20) + " MiB"},
         {"cuBLASLt", std::to_string(cublasLtGetVersion())},
+        {"attention", fused_attention_text()},
         {"ranks", std::to_string(nccl_ ? nccl_->ranks() : 1)}};
     if (idle.clock_mhz) facts.emplace_back("SM clock at start", std::to_string(std::lround(*idle.clock_mhz)) + " MHz");
     if (idle.power_w) facts.emplace_back("power at start", std::to_string(std::lround(*idle.power_w)) + " W");
@@ -135,6 +137,9 @@ class CudaMachine : public Machine {
     try {
       if (is_collective(shape)) return {collective(shape, options)};
       return kernel(shape, options);
+    } catch (const NoFusedKernel& error) {
+      if (cudaDeviceSynchronize() != cudaSuccess) throw;
+      return unfused(shape, options, error.what());
     } catch (const WrongResult& error) {
       return {failed(shape, RowStatus::wrong_result, error.what())};
     } catch (const OutOfMemory& error) {
@@ -177,6 +182,16 @@ class CudaMachine : public Machine {
       row.work = op->work();
       rows.push_back(std::move(row));
     }
+    return rows;
+  }
+
+  // What this machine has in place of a fused kernel; the row that says why comes last, so that both are there or the
+  // shape is measured again.
+  std::vector<RawRow> unfused(const OpShape& shape, const MeasureOptions& options, const std::string& why) {
+    OpShape other = shape;
+    other.kernel = "gemm+softmax";
+    std::vector<RawRow> rows = measure(other, options);
+    rows.push_back(failed(shape, RowStatus::unsupported, why + "; measured as gemm+softmax instead"));
     return rows;
   }
 

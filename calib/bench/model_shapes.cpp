@@ -77,8 +77,9 @@ class Lister {
     const double flops = d(o_.micro_batch) * d(o_.seq) * d(o_.seq) * d(heads) * d(qk + v);
     const Dims dims = {{"batch", o_.micro_batch}, {"seq", o_.seq}, {"heads", heads},
                        {"kv_heads", kv_heads},    {"qk_dim", qk},  {"v_dim", v}};
-    add("attention_fwd", "gemm+softmax", "bf16", dims, flops / kFlops);
-    add("attention_bwd", "gemm+softmax", "bf16", dims, 2.5 * flops / kFlops);
+    // Where cuDNN has no kernel, the machine measures gemm+softmax in its place and says so.
+    add("attention_fwd", o_.attention, "bf16", dims, flops / kFlops);
+    add("attention_bwd", o_.attention, "bf16", dims, 2.5 * flops / kFlops);
   }
 
   void attention(const GroupedQueryAttention& a) {
@@ -120,6 +121,17 @@ class Lister {
     norm(n_, u);
   }
 
+  // Nor has the chunked scan.
+  void attention(const Mamba2& a) {
+    if (a.mamba_num_heads % tp_ != 0 || a.n_groups % tp_ != 0) return;
+    const std::int64_t inner = a.inner_size() / tp_;
+    linear(n_, m_.hidden_size, a.in_proj_size() / tp_, true);
+    linear(n_, inner, m_.hidden_size, true);
+    norm(n_, inner);
+  }
+  void attention(const NoAttention&) {}
+  void ffn(const NoFfn&) {}
+
   void mlp(std::int64_t tokens, std::int64_t width, bool gated) {
     linear(tokens, m_.hidden_size, (gated ? 2 : 1) * width, true);
     linear(tokens, width, m_.hidden_size, true);
@@ -135,19 +147,23 @@ class Lister {
     const Dims router = {{"tokens", n_sp_}, {"topk", f.router_topk}, {"experts", f.num_experts}};
     stream("router", "topk", router, 4.0 * d(n_sp_) * d(f.num_experts));
     stream("router", "topk_bwd", router, 4.0 * d(n_sp_) * d(f.num_experts));
-    const Dims permutation = {
-        {"tokens", n_sp_}, {"topk", f.router_topk}, {"experts", f.num_experts}, {"cols", m_.hidden_size}};
-    const double moved = 2.0 * d(1 + f.router_topk) * d(n_sp_) * d(m_.hidden_size);
+    const std::int64_t in = expert_input_size(m_.hidden_size, f);
+    if (f.moe_latent_size > 0) {
+      linear(n_sp_, m_.hidden_size, in, true);
+      linear(n_sp_, in, m_.hidden_size, true);
+    }
+    const Dims permutation = {{"tokens", n_sp_}, {"topk", f.router_topk}, {"experts", f.num_experts}, {"cols", in}};
+    const double moved = 2.0 * d(1 + f.router_topk) * d(n_sp_) * d(in);
     for (const char* kernel : {"permute", "unpermute_bwd"}) stream("permute", kernel, permutation, moved);
     for (const char* kernel : {"unpermute", "permute_bwd"}) stream("unpermute", kernel, permutation, moved);
     if (f.shared_ffn_hidden_size > 0 && f.shared_ffn_hidden_size % tp_ == 0)
       mlp(n_, f.shared_ffn_hidden_size / tp_, f.gated);
     if (f.num_experts % ep_ != 0) return;
     const std::int64_t experts = f.num_experts / ep_;
-    grouped(experts, rows, m_.hidden_size, (f.gated ? 2 : 1) * f.moe_ffn_hidden_size);
-    grouped(experts, rows, f.moe_ffn_hidden_size, m_.hidden_size);
+    grouped(experts, rows, in, (f.gated ? 2 : 1) * f.moe_ffn_hidden_size);
+    grouped(experts, rows, f.moe_ffn_hidden_size, in);
     activation(rows, f.moe_ffn_hidden_size);
-    if (o_.fp8) stream("cast_fp8", "", {{"rows", n_sp_}, {"cols", m_.hidden_size}}, 3.0 * d(n_sp_) * d(m_.hidden_size));
+    if (o_.fp8) stream("cast_fp8", "", {{"rows", n_sp_}, {"cols", in}}, 3.0 * d(n_sp_) * d(in));
   }
 
   void norm(std::int64_t rows, std::int64_t cols) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "calib/protocol/work_queue.h"
@@ -18,8 +19,9 @@ struct ShapeOptions {
   std::int64_t micro_batch = 1;
   bool bf16 = true;
   bool fp8 = true;
-  bool reference = true;  // a cube of 8192 for the peak; GEMM, norm and copy beside a stand-in that holds SMs
-  std::int64_t ranks = 1; // collectives over 2, 4, ... up to so many ranks
+  bool reference = true;           // a cube of 8192 for the peak; GEMM, norm and copy beside a stand-in that holds SMs
+  std::string attention = "cudnn"; // kernel of softmax attention; "" on a host
+  std::int64_t ranks = 1;          // collectives over 2, 4, ... up to so many ranks
 };
 
 // Jobs in no particular order; order_by_information() sorts them. Sizes that do not divide the model (EP > experts,

@@ -64,6 +64,7 @@ NcclGroup::NcclGroup(const CudaPlace& place) : place_(place) {
     wait("communicator");
     return;
   }
+  if (place.gpus > 0) gpus = std::min(gpus, place.gpus);
   if (gpus < 2) return;
   ranks_ = gpus;
   for (int g = 0; g < gpus; ++g) {

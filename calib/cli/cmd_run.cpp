@@ -64,6 +64,7 @@ std::vector<Job> jobs_of(Flags& flags, const World& world) {
   flags.shapes.bf16 = flags.precision.find("bf16") != std::string::npos;
   flags.shapes.fp8 = flags.precision.find("fp8") != std::string::npos && flags.backend != "host"; // it computes in fp32
   flags.shapes.reference = flags.backend != "host";
+  if (flags.backend == "host") flags.shapes.attention = ""; // the only one it has
   flags.shapes.ranks = std::max<std::int64_t>(flags.shapes.ranks, world.size);
   std::vector<Job> jobs;
   if (!flags.model.empty()) jobs = model_shapes(find_model(flags.model), flags.shapes);
@@ -118,8 +119,8 @@ void print_jobs(const std::vector<Job>& jobs) {
 int summary(const SessionResult& r, const Flags& flags) {
   if (r.failed > 0 && flags.backend == "host" && !flags.realtime)
     fmt::print(stderr, "where other programs run, --realtime keeps them from cutting samples short\n");
-  fmt::print(stderr, "{} shapes measured ({} rows failed), {} known before, {} not measurable here, {} left out{}\n",
-             r.measured, r.failed, r.known, r.cannot, r.left_out,
+  fmt::print(stderr, "{} shapes measured ({} rows failed), {} known before, {} not measurable here{}, {} left out{}\n",
+             r.measured, r.failed, r.known, r.cannot, r.cannot > 0 ? " (run.json says why)" : "", r.left_out,
              r.left_out > 0 ? "; the same command goes on there" : "");
   return r.interrupted ? kExitInterrupted : kExitOk;
 }
@@ -128,6 +129,7 @@ int measure_here(Flags& flags, const World& world, const std::vector<Job>& jobs)
   const RealtimeScope scope(flags.realtime);
   const std::unique_ptr<Rendezvous> rendezvous = meet(flags, world);
   const std::unique_ptr<Machine> machine = open_machine(flags, world, rendezvous.get());
+  catch_interrupts(); // on all ranks: a launcher passes Ctrl-C to each, and rank 0 decides when they end
   if (world.rank > 0) {
     follow_session(*machine, jobs, measure_options(flags),
                    [&] { return static_cast<Decision>(rendezvous->broadcast("")[0]); });
@@ -143,7 +145,6 @@ int measure_here(Flags& flags, const World& world, const std::vector<Job>& jobs)
   options.interrupted = &interrupted();
   options.say = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
   if (rendezvous) options.tell = [&](Decision d) { rendezvous->broadcast(std::string(1, static_cast<char>(d))); };
-  catch_interrupts();
   return summary(run_session(*machine, jobs, options), flags);
 }
 

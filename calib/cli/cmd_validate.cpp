@@ -9,6 +9,7 @@
 
 #include "calib/cli/commands.h"
 #include "calib/cli/exit_code.h"
+#include "calib/device/gpu_loop.h"
 #include "calib/device/gpu_pair.h"
 #include "calib/device/machine.h"
 #include "calib/host/crew.h"
@@ -33,9 +34,8 @@ struct Flags {
   std::string backend = "host";
 };
 
-std::vector<LoopPlan> chosen_plans(const Flags& flags, const LoopModel& model) {
-  const int cores = static_cast<int>(usable_cpus().size());
-  const std::vector<LoopPlan> all = default_plans(model, cores);
+std::vector<LoopPlan> chosen_plans(const Flags& flags, const LoopModel& model, int ranks) {
+  const std::vector<LoopPlan> all = default_plans(model, ranks);
   if (all.empty()) throw InputError("validate", "a pipeline needs at least 2 cores, this process may use 1");
   if (flags.plans.empty()) return all;
   std::vector<std::string> names;
@@ -73,14 +73,16 @@ int run_pair(const Flags& flags) {
   return flags.max_error > 0.0 && std::abs(r.error) > 0.01 * flags.max_error ? kExitThreshold : kExitOk;
 }
 
-int run(const Flags& flags) {
-  if (flags.backend == "cuda") return run_pair(flags);
+// Executes and compares; on the host without a machine.
+int run_loop(const Flags& flags, const LoopModel& model, const std::vector<LoopPlan>& plans, LoopMachine* machine) {
   ValidateOptions options;
   options.folder = flags.folder;
   options.tessella = flags.tessella.empty() ? sibling_program("tessella") : flags.tessella;
   if (options.tessella.empty())
     throw InputError("--tessella", "the program tessella is not beside this one; say where it is");
-  options.plans = chosen_plans(flags, options.model);
+  options.model = model;
+  options.plans = plans;
+  options.machine = machine;
   options.rounds = flags.rounds;
   options.steps = flags.steps;
   options.realtime = flags.realtime;
@@ -102,6 +104,30 @@ int run(const Flags& flags) {
   return kExitThreshold;
 }
 
+// Pipelines on several GPUs; on one, what one can execute.
+int run_gpus(const Flags& flags) {
+  if (gpu_count() < 2) {
+    const int code = run_pair(flags);
+    fmt::print(stderr,
+               "one GPU: no pipeline was executed, no message between stages and no all-to-all; they need two\n");
+    return code;
+  }
+  const LoopModel model = gpu_loop_model();
+  const std::vector<LoopPlan> plans = chosen_plans(flags, model, gpu_count());
+  try {
+    const std::unique_ptr<LoopMachine> gpus = gpu_loop(model, plans);
+    return run_loop(flags, model, plans, gpus.get());
+  } catch (const NoDevice& error) {
+    throw InputError("--backend", error.what());
+  }
+}
+
+int run(const Flags& flags) {
+  if (flags.backend == "cuda") return run_gpus(flags);
+  const LoopModel model;
+  return run_loop(flags, model, chosen_plans(flags, model, static_cast<int>(usable_cpus().size())), nullptr);
+}
+
 } // namespace
 
 void add_validate(CLI::App& app, int& code) {
@@ -109,7 +135,9 @@ void add_validate(CLI::App& app, int& code) {
   CLI::App* command =
       app.add_subcommand("validate", "really execute small pipelines and compare with their simulation");
   command->add_option("-o,--out", flags->folder, "folder for everything it writes; new or empty")->required();
-  command->add_option("--backend", flags->backend, "host: pipelines of threads; cuda: an overlapped pair on one GPU")
+  command
+      ->add_option("--backend", flags->backend,
+                   "host: pipelines of threads; cuda: pipelines of GPUs, on a single one an overlapped pair")
       ->check(CLI::IsMember({"host", "cuda"}))
       ->capture_default_str();
   command->add_option("--tessella", flags->tessella, "the simulator (default: beside this program)")->type_name("FILE");
@@ -125,7 +153,8 @@ void add_validate(CLI::App& app, int& code) {
       ->check(CLI::Range(0.0, 1e6));
   command->add_option("--json", flags->json, "result as JSON; - for standard output")->type_name("FILE");
   command->footer("Writes raw.csv, profile.yaml, and for each plan its experiment and PLAN.side_by_side.trace.json\n"
-                  "(for ui.perfetto.dev). Runs on the CPU with threads as ranks; needs no GPU.");
+                  "(for ui.perfetto.dev). By default on the CPU with threads as ranks; needs no GPU.\n"
+                  "Example:\n  tessella-calib validate -o build/closed_loop --realtime");
   command->callback([flags, &code] { code = guarded([&] { return run(*flags); }); });
 }
 

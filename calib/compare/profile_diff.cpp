@@ -38,6 +38,10 @@ double gdn(const ProfileEntry& e, std::int64_t seq) {
   return gdn_seconds(e, {1, seq, 16, 32, 128, 128});
 }
 
+double ssd(const ProfileEntry& e, std::int64_t seq) {
+  return ssd_seconds(e, {1, seq, 128, 64, 8, 128, 128});
+}
+
 const std::vector<Probe>& probes() {
   static const std::vector<Probe> table = {
       {"gemm_tiles", "1024 x 4096 x 4096",
@@ -59,6 +63,7 @@ const std::vector<Probe>& probes() {
       {"attention_rate", "64 heads of 128, 1,024 tokens", [](const auto& e) { return attention(e, 1024); }},
       {"attention_rate", "64 heads of 128, 8,192 tokens", [](const auto& e) { return attention(e, 8192); }},
       {"gdn_rate", "32 heads of 128, 4,096 tokens", [](const auto& e) { return gdn(e, 4096); }},
+      {"ssd_rate", "128 heads of 64, state 128, 4,096 tokens", [](const auto& e) { return ssd(e, 4096); }},
       {"stream", "1 MB", [](const auto& e) { return stream_seconds(e, 1e6); }},
       {"stream", "256 MB", [](const auto& e) { return stream_seconds(e, 256e6); }},
       {"collective", "8 ranks, 64 kB on 50 GB/s",

@@ -36,8 +36,9 @@ class Rendezvous;
 struct CudaPlace {
   int device = 0; // local rank, when every process sees all GPUs
   int rank = 0;
-  int world = 1;                    // with one process, collectives run over all GPUs of the machine
+  int world = 1;                    // with one process, collectives run over GPUs of the machine
   Rendezvous* rendezvous = nullptr; // with several
+  int gpus = 0;                     // with one process, over so many GPUs; 0: all
 };
 
 // The GPU at a place. Throws NoDevice. Where the program was built without CUDA, always.

@@ -1,5 +1,6 @@
 // Gated delta rule: the kernels of flash-linear-attention (fla), which training frameworks call, as measured beside
-// FlashQLA on H200. The work is compute and latency bound, so the rows serve H100 as well.
+// FlashQLA on H200. The work is compute and latency bound, so the rows serve H100 as well. Mamba-2's scan is derived
+// from them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -66,7 +67,40 @@ void fit_pass(Report& report, const std::string& pass) {
   report.add(fit(p));
 }
 
+struct SsdPass {
+  const char* name;
+  double state_passes; // how often the states between chunks go through memory
+  const char* passes;
+};
+
+// The forward kernels of mamba_ssm write the state of every chunk, read and write them to pass them on, and read them
+// for the outputs. Its backward does all of that again, the same for their gradients, and reads both for dB, dC and
+// the decays.
+constexpr SsdPass kSsdPasses[] = {
+    {"fwd", 4.0, "written, passed on (read, written), read"},
+    {"bwd", 10.0, "the forward again 4, their gradients 4, both read once more"},
+};
+
 } // namespace
+
+// No table of Mamba-2's scan is public: the one that names it holds its convolution only. Both are chunked linear
+// attention in Triton, so its products run at the rate that those of the gated delta rule reach; what that rule loses
+// in its sequential pass from chunk to chunk, the scan pays as memory traffic.
+void derive_ssd(Report& report) {
+  for (const SsdPass& pass : kSsdPasses) {
+    const std::string gdn = fmt::format("gdn_{}", pass.name);
+    ProfileEntry e{fmt::format("ssd_{}", pass.name), "bf16", "", "ssd_rate", {}, Provenance::derived, "", {}};
+    e.params = {{"peak", report.param(gdn, "bf16", "peak")},
+                {"launch", report.param(gdn, "bf16", "launch")},
+                {"hbm", report.param("copy", "", "bandwidth")},
+                {"state_passes", pass.state_passes}};
+    e.source =
+        fmt::format("peak and launch of {} (chunked linear attention in Triton as well), memory like copy; chunk "
+                    "states {}; no table of the scan exists",
+                    gdn, pass.passes);
+    report.add(e);
+  }
+}
 
 void fit_gdn(Report& report) {
   fit_pass(report, "fwd");

@@ -27,6 +27,8 @@ constexpr std::array kWanted = {"gemm bf16",
                                 "attention_bwd bf16",
                                 "gdn_fwd bf16",
                                 "gdn_bwd bf16",
+                                "ssd_fwd bf16",
+                                "ssd_bwd bf16",
                                 "norm_fwd",
                                 "norm_bwd",
                                 "activation",
@@ -74,6 +76,7 @@ void fit_hopper(Report& report) {
   fit_gdn(report);
   fit_stream(report);
   add_streams_like(report);
+  derive_ssd(report);
   add_common(report);
   fit_collectives(report);
   fit_dispatchers(report);

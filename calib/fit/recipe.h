@@ -87,6 +87,7 @@ void fit_gemm(Report& report);
 void fit_moe(Report& report);
 void fit_attention(Report& report);
 void fit_gdn(Report& report);
+void derive_ssd(Report& report); // Mamba-2, from the rows of the gated delta rule
 void fit_stream(Report& report);
 void add_streams_like(Report& report); // memory-bound ops without a table, from the rates of those with one
 void fit_a100(Report& report);         // all kernels of A100

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <queue>
 #include <streambuf>
 
 #include "calib/import/imported.h"
@@ -102,7 +104,7 @@ class TraceReader : public nlohmann::json_sax<nlohmann::json> {
   }
 
   const std::string& error() const { return error_; }
-  std::vector<Kernel>& kernels() { return kernels_; }
+  std::deque<Kernel>& kernels() { return kernels_; }
 
  private:
   bool in_event() const { return event_depth_ > 0 && depth_ == event_depth_; }
@@ -140,40 +142,70 @@ class TraceReader : public nlohmann::json_sax<nlohmann::json> {
   double begin_ = 0.0;
   double duration_ = 0.0;
   std::string error_;
-  std::vector<Kernel> kernels_;
+  std::deque<Kernel> kernels_; // grows without a copy
 };
 
-// A sweep over begins and ends: how many kernels of each side run in between.
-void sweep(std::vector<Kernel>& kernels, TraceSummary& s) {
-  struct Edge {
-    double at;
-    int change; // +1 begin, -1 end
-    std::size_t kind;
-  };
-  std::vector<Edge> edges;
-  for (const Kernel& k : kernels) {
-    edges.push_back({k.begin, 1, static_cast<std::size_t>(k.kind)});
-    edges.push_back({k.end, -1, static_cast<std::size_t>(k.kind)});
+// How many kernels of each class and side run, from one begin or end to the next.
+class Sweep {
+ public:
+  explicit Sweep(TraceSummary& summary) : s_(summary) {}
+
+  void begin(const Kernel& k) {
+    pass_to(k.begin);
+    change(k.kind, 1);
   }
-  std::sort(edges.begin(), edges.end(), [](const Edge& a, const Edge& b) { return a.at < b.at; });
-  std::array<std::int64_t, kKernelClasses> running{};
-  std::array<std::int64_t, 2> sides{}; // compute, communication
-  for (std::size_t i = 0; i < edges.size(); ++i) {
-    if (i > 0) {
-      const double length = (edges[i].at - edges[i - 1].at) * 1e-6;
-      if (sides[0] > 0) s.compute_busy += length;
-      if (sides[1] > 0) s.communication_busy += length;
-      if (sides[1] > 0 && sides[0] == 0) s.exposed += length;
-      if (sides[0] == 0 && sides[1] == 0) s.idle += length;
-      for (std::size_t c = 0; c < running.size(); ++c) {
-        const std::size_t other = is_communication(static_cast<KernelClass>(c)) ? 0 : 1;
-        if (sides[other] == 0) s.classes[c].alone += length * static_cast<double>(running[c]);
-      }
+  void end(const Kernel& k) {
+    pass_to(k.end);
+    change(k.kind, -1);
+  }
+
+ private:
+  void pass_to(double at) {
+    const double length = (at - now_) * 1e-6;
+    now_ = at;
+    if (!started_) {
+      started_ = true;
+      return;
     }
-    running[edges[i].kind] += edges[i].change;
-    sides[is_communication(static_cast<KernelClass>(edges[i].kind)) ? 1 : 0] += edges[i].change;
+    s_.span += length;
+    if (sides_[0] > 0) s_.compute_busy += length;
+    if (sides_[1] > 0) s_.communication_busy += length;
+    if (sides_[1] > 0 && sides_[0] == 0) s_.exposed += length;
+    if (sides_[0] == 0 && sides_[1] == 0) s_.idle += length;
+    for (std::size_t c = 0; c < running_.size(); ++c) {
+      const std::size_t other = is_communication(static_cast<KernelClass>(c)) ? 0 : 1;
+      if (sides_[other] == 0) s_.classes[c].alone += length * static_cast<double>(running_[c]);
+    }
   }
-  s.span = (edges.back().at - edges.front().at) * 1e-6;
+  void change(KernelClass kind, std::int64_t by) {
+    running_[static_cast<std::size_t>(kind)] += by;
+    sides_[is_communication(kind) ? 1 : 0] += by;
+  }
+
+  TraceSummary& s_;
+  bool started_ = false;
+  double now_ = 0.0; // microseconds
+  std::array<std::int64_t, kKernelClasses> running_{};
+  std::array<std::int64_t, 2> sides_{}; // compute, communication
+};
+
+// Through the kernels in order of time; of those that run at once only a heap is kept, so that a trace of millions of
+// kernels needs no second copy of them.
+void sweep(std::deque<Kernel>& kernels, TraceSummary& s) {
+  std::sort(kernels.begin(), kernels.end(), [](const Kernel& a, const Kernel& b) { return a.begin < b.begin; });
+  const auto ends_later = [](const Kernel& a, const Kernel& b) { return a.end > b.end; };
+  std::priority_queue<Kernel, std::vector<Kernel>, decltype(ends_later)> running(ends_later);
+  Sweep line(s);
+  const auto end_first = [&] {
+    line.end(running.top());
+    running.pop();
+  };
+  for (const Kernel& k : kernels) {
+    while (!running.empty() && running.top().end <= k.begin) end_first();
+    line.begin(k);
+    running.push(k);
+  }
+  while (!running.empty()) end_first();
 }
 
 } // namespace

@@ -1,5 +1,6 @@
-// A PyTorch profiler trace (Kineto's Chrome JSON, plain or gzip), read as a stream: traces of gigabytes fit. GPU
-// kernels are sorted into classes by name; time in which communication runs with no compute beside it is exposed.
+// A PyTorch profiler trace (Kineto's Chrome JSON, plain or gzip), read as a stream: of the text nothing is kept, of
+// each GPU kernel 24 bytes (some 90 MB for a trace of 2 GB). GPU kernels are sorted into classes by name; time in which
+// communication runs with no compute beside it is exposed.
 #pragma once
 
 #include <cstdint>

@@ -27,16 +27,24 @@ class SharedMemory {
   SharedMemory(const World& world, Rendezvous& rendezvous) : size_(comm_block_bytes(world.size, kFloats)) {
     const std::string mine = fmt::format("{} /tessella_calib_{}", own_host_name(), ::getpid());
     int fd = -1;
-    if (world.rank == 0) fd = open(name_of(mine), O_CREAT | O_EXCL | O_RDWR);
-    const std::string shared = rendezvous.broadcast(mine); // rank 0 has created it by now
-    if (shared.substr(0, shared.find(' ')) != own_host_name())
-      throw InputError("--backend host", "its ranks share memory, so they must all be on one machine");
-    if (world.rank != 0) fd = open(name_of(shared), O_RDWR);
+    std::string problem;
+    if (world.rank == 0 && (fd = create(name_of(mine))) < 0)
+      problem = fmt::format("{} ranks need {} MiB in /dev/shm: {}", world.size, size_ >> 20, std::strerror(errno));
+    const std::string shared = rendezvous.broadcast(problem.empty() ? mine : ""); // rank 0 has created it by now
+    if (world.rank != 0) {
+      if (shared.empty())
+        problem = "rank 0 could not make it; its own message says why";
+      else if (shared.substr(0, shared.find(' ')) != own_host_name())
+        throw InputError("--backend host", "its ranks share memory, so they must all be on one machine");
+      else
+        fd = ::shm_open(name_of(shared).c_str(), O_RDWR, 0600);
+    }
     void* at = fd < 0 ? MAP_FAILED : ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (at == MAP_FAILED && problem.empty()) problem = std::strerror(errno);
     if (fd >= 0) ::close(fd);
     rendezvous.barrier();
-    if (world.rank == 0) ::shm_unlink(name_of(shared).c_str());
-    if (at == MAP_FAILED) throw InputError("shared memory", std::strerror(errno));
+    if (world.rank == 0) ::shm_unlink(name_of(mine).c_str());
+    if (at == MAP_FAILED) throw InputError("shared memory", problem);
     memory_ = at;
   }
   ~SharedMemory() { ::munmap(memory_, size_); }
@@ -46,13 +54,16 @@ class SharedMemory {
 
  private:
   static std::string name_of(const std::string& text) { return text.substr(text.find(' ') + 1); }
-  int open(const std::string& name, int flags) const {
-    const int fd = ::shm_open(name.c_str(), flags, 0600);
-    if (fd >= 0 && (flags & O_CREAT) != 0 && ::ftruncate(fd, static_cast<off_t>(size_)) != 0) {
-      ::close(fd);
-      return -1;
-    }
-    return fd;
+  // With its memory taken at once: a file that only claims its size would end the program when it is written to.
+  int create(const std::string& name) const {
+    const int fd = ::shm_open(name.c_str(), O_CREAT | O_EXCL | O_RDWR, 0600);
+    if (fd < 0) return -1;
+    const int error = ::posix_fallocate(fd, 0, static_cast<off_t>(size_));
+    if (error == 0) return fd;
+    ::close(fd);
+    ::shm_unlink(name.c_str());
+    errno = error;
+    return -1;
   }
 
   std::size_t size_;

@@ -1,12 +1,14 @@
 #include "calib/loop/validate.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "calib/host/crew.h"
 #include "calib/host/host_clock.h"
@@ -36,26 +38,50 @@ MeasureOptions kernel_options(std::size_t working_set) {
   return o;
 }
 
-class Rounds {
+// Threads on this host's cores as ranks.
+class HostLoop : public LoopMachine {
  public:
-  explicit Rounds(const ValidateOptions& options)
-      : options_(options), shapes_(loop_shapes(options.model, options.plans)), rows_(shapes_.size()),
-        steps_(options.plans.size()), plan_medians_(options.plans.size()) {
-    for (const LoopPlan& plan : options.plans) {
-      executions_.emplace_back(options.model, plan);
+  HostLoop(const LoopModel& model, const std::vector<LoopPlan>& plans) : shapes_(loop_shapes(model, plans)) {
+    for (const LoopPlan& plan : plans) {
+      executions_.emplace_back(model, plan);
       ranks_ = std::max(ranks_, plan.world());
       for (const std::int64_t params : executions_.back().parameters_per_rank())
         working_set_ = std::max(working_set_, 2 * sizeof(float) * static_cast<std::size_t>(params)); // and gradients
     }
   }
+  DeviceIdentity identity() const override { return {"host", cpu_name(), "", "", ""}; }
+  std::int64_t memory_bytes() const override {
+    return static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::int64_t>(sysconf(_SC_PAGESIZE));
+  }
+  std::vector<LoopShape> shapes() const override { return shapes_; }
+  RawRow measure(const OpShape& shape) override {
+    if (shape.ranks > 1) return measure_collective(shape, kernel_options(working_set_));
+    return measure_on_ranks(shape, ranks_, kernel_options(working_set_), {Temperature::cold}).front();
+  }
+  std::vector<ExecutedStep> run(std::size_t plan, int warmup, int wanted, int limit) override {
+    return executions_[plan].run(warmup, wanted, limit);
+  }
+
+ private:
+  std::vector<LoopShape> shapes_;
+  std::vector<PlanExecution> executions_;
+  int ranks_ = 1;
+  std::size_t working_set_ = 0;
+};
+
+class Rounds {
+ public:
+  Rounds(const ValidateOptions& options, LoopMachine& machine)
+      : options_(options), machine_(machine), shapes_(machine.shapes()), rows_(shapes_.size()),
+        steps_(options.plans.size()), plan_medians_(options.plans.size()) {}
 
   void run() {
     for (int round = 0; round < options_.rounds; ++round) {
       say(fmt::format("round {} of {}: {} kernels, then {} plans", round + 1, options_.rounds, shapes_.size(),
                       options_.plans.size()));
-      for (std::size_t i = 0; i < shapes_.size(); ++i) rows_[i].push_back(measure_shape(shapes_[i].shape));
-      for (std::size_t p = 0; p < executions_.size(); ++p) {
-        auto steps = executions_[p].run(2, options_.steps, 3 * options_.steps);
+      for (std::size_t i = 0; i < shapes_.size(); ++i) rows_[i].push_back(machine_.measure(shapes_[i].shape));
+      for (std::size_t p = 0; p < steps_.size(); ++p) {
+        auto steps = machine_.run(p, 2, options_.steps, 3 * options_.steps);
         if (options_.require_undisturbed) require_undisturbed(options_.plans[p], steps);
         plan_medians_[p].push_back(typical_step(steps).seconds);
         std::move(steps.begin(), steps.end(), std::back_inserter(steps_[p]));
@@ -81,10 +107,6 @@ class Rounds {
   const std::vector<ExecutedStep>& steps(std::size_t plan) const { return steps_[plan]; }
 
  private:
-  RawRow measure_shape(const OpShape& shape) const {
-    if (shape.ranks > 1) return measure_collective(shape, kernel_options(working_set_));
-    return measure_on_ranks(shape, ranks_, kernel_options(working_set_), {Temperature::cold}).front();
-  }
   static void require_undisturbed(const LoopPlan& plan, const std::vector<ExecutedStep>& steps) {
     const ExecutedStep& calmest = *std::min_element(
         steps.begin(), steps.end(), [](const auto& a, const auto& b) { return a.disturbed < b.disturbed; });
@@ -112,13 +134,11 @@ class Rounds {
   }
 
   const ValidateOptions& options_;
+  LoopMachine& machine_;
   std::vector<LoopShape> shapes_;
-  std::vector<std::vector<RawRow>> rows_; // [shape][round]
-  std::vector<PlanExecution> executions_;
+  std::vector<std::vector<RawRow>> rows_;         // [shape][round]
   std::vector<std::vector<ExecutedStep>> steps_;  // [plan]
   std::vector<std::vector<double>> plan_medians_; // [plan][round]
-  int ranks_ = 1;
-  std::size_t working_set_ = 0;
 };
 
 void require_empty(const std::string& folder) {
@@ -126,11 +146,11 @@ void require_empty(const std::string& folder) {
   if (!std::filesystem::is_empty(folder)) throw InputError(folder, "is not empty; a validation keeps its own folder");
 }
 
-void write_measurements(const ValidateOptions& options, const std::vector<RawRow>& rows, const std::string& cpu) {
+void write_measurements(const ValidateOptions& options, const std::vector<RawRow>& rows, const DeviceIdentity& device) {
   RawTable table(options.folder + "/raw.csv");
   for (const RawRow& row : rows) table.append(row);
   RunRecord record;
-  record.device = {"host", cpu, "", "", ""};
+  record.device = device;
   record.date = utc_now();
   record.command = "tessella-calib validate";
   record.complete = true;
@@ -196,21 +216,25 @@ void summarize(Validation& v) {
 
 Validation validate(const ValidateOptions& options) {
   require_empty(options.folder);
+  std::optional<HostLoop> host;
+  if (options.machine == nullptr) host.emplace(options.model, options.plans);
+  LoopMachine& machine = host ? *host : *options.machine;
   Validation v;
-  v.cpu = cpu_name();
-  Rounds rounds(options);
+  v.cpu = machine.identity().gpu;
+  Rounds rounds(options, machine);
   {
     const RealtimeScope scope(options.realtime);
     v.realtime = scope.granted();
     rounds.run();
   }
   const std::vector<RawRow> rows = rounds.pooled();
-  write_measurements(options, rows, v.cpu);
+  write_measurements(options, rows, machine.identity());
   for (const RawRow& row : rows) v.kernel_samples_dropped += row.measurement.throttled;
   v.kernels = static_cast<std::int64_t>(rows.size());
   v.drift = rounds.drift();
-  const HostFit fit =
+  HostFit fit =
       fit_host(rows, "host_core/closed_loop", v.cpu, [&](const OpShape& shape) { return rounds.weight(shape); });
+  fit.profile.gpu.memory = {machine.memory_bytes()};
   for (std::size_t p = 0; p < options.plans.size(); ++p) {
     const LoopPlan& plan = options.plans[p];
     write_experiment(options.folder, options.model, plan, fit);

@@ -10,15 +10,31 @@
 
 #include "calib/loop/compare.h"
 #include "calib/loop/plan.h"
+#include "calib/loop/shapes.h"
 #include "calib/protocol/raw_table.h"
+#include "calib/protocol/run_record.h"
 
 namespace tessella::calib {
+
+// What the loop measures and executes on: by default this host's cores, or GPUs (calib/device/gpu_loop.h).
+class LoopMachine {
+ public:
+  virtual ~LoopMachine() = default;
+  virtual DeviceIdentity identity() const = 0;
+  virtual std::int64_t memory_bytes() const = 0; // of a rank
+  // What must be measured before the plans can be simulated.
+  virtual std::vector<LoopShape> shapes() const = 0;
+  virtual RawRow measure(const OpShape& shape) = 0;
+  // Steps of a plan after `warmup`: until `wanted` undisturbed ones are there or `limit` were run.
+  virtual std::vector<ExecutedStep> run(std::size_t plan, int warmup, int wanted, int limit) = 0;
+};
 
 struct ValidateOptions {
   std::string folder;   // for everything it writes; must be empty or new
   std::string tessella; // the simulator
   LoopModel model;
   std::vector<LoopPlan> plans;
+  LoopMachine* machine = nullptr; // of this model and these plans; nothing: the host
   int rounds = 3;
   int steps = 8;                               // undisturbed ones, per plan and round
   bool realtime = false;                       // ask for real-time priority while measuring and executing

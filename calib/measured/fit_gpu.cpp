@@ -24,9 +24,15 @@ bool is_collective(const OpShape& s) {
   return s.ranks > 1;
 }
 
+// Whether a profile has an entry for each element type.
+bool has_dtype(const std::string& op) {
+  return op.find("gemm") != std::string::npos || op.starts_with("attention");
+}
+
 // In the order in which data determine them.
 std::vector<std::string> free_parameters(const std::string& form) {
   if (form == "stream") return {"bandwidth", "launch"};
+  if (form == "attention_rate") return {"peak", "kv_half", "dim_half"};
   if (form == "collective") return {"efficiency", "latency", "half_size", "latency_per_rank"};
   return {"peak", "hbm", "k_half", "launch"};
 }
@@ -61,7 +67,7 @@ class GpuFit {
         drop(s.op, name(row.status));
       else if (s.op == "memcpy" || s.kernel == "best")
         drop(s.op + " " + s.kernel, "a ceiling to compare with, no op of a step");
-      else if (s.op.starts_with("attention"))
+      else if (s.op.starts_with("attention") && s.kernel != "cudnn")
         drop(s.op, "no fused kernel: the base's entry stays");
       else if (is_collective(s) && !(row.work.bytes > 0.0))
         drop(s.op, "the row does not say how much was sent");
@@ -70,7 +76,7 @@ class GpuFit {
       else if (hot != is_collective(s))
         drop(s.op, "hot caches: an upper bound");
       else
-        sorted[{s.op, s.op.find("gemm") == std::string::npos ? "" : s.dtype}].push_back(&row);
+        sorted[{s.op, has_dtype(s.op) ? s.dtype : ""}].push_back(&row);
     }
     return sorted;
   }

@@ -8,8 +8,6 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "calib/fit/csv.h"
 #include "sim/base/error.h"
@@ -18,7 +16,7 @@
 namespace tessella::calib {
 namespace {
 
-constexpr std::array kStatusNames = {"ok", "wrong_result", "out_of_memory", "throttled", "failed"};
+constexpr std::array kStatusNames = {"ok", "wrong_result", "out_of_memory", "throttled", "failed", "unsupported"};
 
 // Quoted where a comma, quote or line break would confuse a reader; line breaks become blanks.
 std::string csv_text(std::string text) {
@@ -90,14 +88,6 @@ std::vector<RawRow> parse_rows(const std::string& path, const std::string& text)
   return rows;
 }
 
-std::string slurp(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) throw InputError(path, fmt::format("cannot open: {}", std::strerror(errno)));
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
 void write_all(int file, const std::string& path, std::string_view text) {
   while (!text.empty()) {
     const ssize_t n = ::write(file, text.data(), text.size());
@@ -132,13 +122,13 @@ std::string to_csv(const RawRow& r) {
 }
 
 std::vector<RawRow> read_raw(const std::string& path) {
-  return parse_rows(path, slurp(path));
+  return parse_rows(path, read_plain_or_gzip(path));
 }
 
 RawTable::RawTable(const std::string& path) : path_(path) {
   const bool exists = std::filesystem::exists(path);
   if (exists && !std::filesystem::is_regular_file(path)) throw InputError(path, "is not a file");
-  std::string text = exists ? slurp(path) : "";
+  std::string text = exists ? read_plain_or_gzip(path) : "";
   const std::size_t whole = text.empty() ? 0 : text.rfind('\n') + 1; // npos + 1 = 0
   cut_ = whole != text.size();
   text.resize(whole);

@@ -78,7 +78,7 @@ class Session {
     tell(Decision::measure);
     for (const RawRow& row : machine_.measure(shape, options_.measure)) {
       table_.append(row);
-      if (row.status != RowStatus::ok) ++result_.failed;
+      if (row.status != RowStatus::ok && row.status != RowStatus::unsupported) ++result_.failed;
       say(line_of(row, index, all));
     }
     ++result_.measured;

@@ -13,6 +13,18 @@ std::string head(const SourceSpan& where, std::string_view severity, std::string
   return fmt::format("{}:{}:{}: {}: {}\n", where.file, where.line, where.column, severity, message);
 }
 
+// A file must not command the terminal: what it would obey instead of showing (C0, delete, C1 in UTF-8) as '?', one for
+// each column it took.
+std::string shown(std::string text) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    const bool c1 = c == 0xc2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xa0;
+    if (c1) text.erase(i, 1);
+    if (c1 || c == 0x7f || (c < 0x20 && c != '\n' && c != '\t')) text[i] = '?';
+  }
+  return text;
+}
+
 // Tabs are kept in the margin so that the caret stays under its column.
 std::string excerpt(const SourceSpan& where) {
   if (where.line == 0 || where.length == 0 || where.line_text.empty()) return {};
@@ -52,7 +64,7 @@ std::string format_error(const InputError& error) {
     else
       text += fmt::format("note: {}\n", note.text);
   }
-  return text;
+  return shown(std::move(text));
 }
 
 } // namespace tessella

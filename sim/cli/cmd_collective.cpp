@@ -113,15 +113,18 @@ void print_collective(const CollectiveFlags& flags, const Cluster& cluster, cons
   if (sizes.empty()) throw InputError("--max", "no size between --min and --max");
   const auto rows = collective_table(model, c, span, sizes, a);
   const auto bound = collective_table(CollectiveModel(cluster), c, span, sizes);
-  fmt::print("#{:>13} {:>12} {:>10} {:>10} {:>10}{}\n", "size", "time", "algbw", "busbw", "links",
+  const auto flat = a == Algorithm::flat ? rows : collective_table(model, c, span, sizes);
+  const char* gain[] = {a == Algorithm::flat ? "" : "   flat is", a == Algorithm::flat ? "" : "    slower"};
+  fmt::print("#{:>13} {:>12} {:>10} {:>10} {:>10}{}{}\n", "size", "time", "algbw", "busbw", "links", gain[0],
              log.empty() ? "" : "   measured      busbw  predicted");
-  fmt::print("#{:>13} {:>12} {:>10} {:>10} {:>10}{}\n", "(B)", "(us)", "(GB/s)", "(GB/s)", "(GB/s)",
+  fmt::print("#{:>13} {:>12} {:>10} {:>10} {:>10}{}{}\n", "(B)", "(us)", "(GB/s)", "(GB/s)", "(GB/s)", gain[1],
              log.empty() ? "" : "       (us)     (GB/s)      error");
   const double factor = busbw_factor(c, span.ranks);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const CollectiveRow& r = rows[i];
     fmt::print(" {:>13} {:>12.2f} {:>10.2f} {:>10.2f} {:>10.2f}", r.size.count, r.time.seconds() * 1e6, gb(r.algbw),
                gb(r.busbw), gb(bound[i].busbw));
+    if (a != Algorithm::flat) fmt::print(" {:>7.2f} x", flat[i].time.seconds() / r.time.seconds());
     if (!log.empty())
       fmt::print(" {:>10.2f} {:>10.2f} {:>+8.1f} %", log[i].seconds * 1e6,
                  static_cast<double>(r.size.count) / log[i].seconds * factor * 1e-9,
@@ -217,6 +220,8 @@ void add_collective(CLI::App& app, int& code) {
                   "Examples:\n"
                   "  tessella collective all_to_all --topology h100_rail_256 --ranks 16\n"
                   "  tessella collective all_reduce --topology h100_rail_256 --profile h100_sxm/2026-11-29-published\n"
+                  "  tessella collective all_to_all --algo halo --topology frontier --ranks 128 \\\n"
+                  "      --profile experiments/21_halo/rccl_slingshot.yaml\n"
                   "  tessella collective dispatch --dispatcher deepep --fp8 --topology h100_rail_256 --ranks 64 \\\n"
                   "      --profile h100_sxm/2026-11-29-published");
   command->callback([flags, &code] { code = guarded([&] { return collective(*flags); }); });

@@ -166,7 +166,7 @@ void add_compare(CLI::App& app, int& code) {
       ->capture_default_str();
   command->add_option("--json", flags->json, "comparison as JSON; - for standard output")->type_name("FILE");
   command->footer("Examples: what does a wider expert group change? Which schedule is best on these GPUs?\n"
-                  "  tessella compare exp.yaml exp.yaml --set-b parallelism.ep=64\n"
+                  "  tessella compare exp.yaml exp.yaml --set-b parallelism.ep=16\n"
                   "  tessella compare exp.yaml --schedules 1f1b,zb_v,dualpipe_v,dualpipe\n"
                   "What would other systems make of it?\n"
                   "  tessella compare exp.yaml --presets all");

@@ -15,7 +15,8 @@ namespace {
 // What may follow the words typed so far: "", "run", "import hf".
 struct Level {
   std::string path;
-  std::vector<std::pair<std::string, std::string>> words; // subcommands, then flags; with what they do
+  std::vector<std::pair<std::string, std::string>> commands; // with what they do
+  std::vector<std::pair<std::string, std::string>> flags;
 };
 
 std::string first_line(const std::string& text) {
@@ -23,12 +24,13 @@ std::string first_line(const std::string& text) {
 }
 
 void collect(const CLI::App& app, const std::string& path, std::vector<Level>& out) {
-  Level level{path, {}};
+  Level level{path, {}, {}};
   const auto commands = app.get_subcommands([](const CLI::App*) { return true; });
-  for (const CLI::App* command : commands) level.words.emplace_back(command->get_name(), command->get_description());
+  for (const CLI::App* command : commands)
+    level.commands.emplace_back(command->get_name(), first_line(command->get_description()));
   for (const CLI::Option* option : app.get_options())
     for (const std::string& name : option->get_lnames())
-      level.words.emplace_back("--" + name, option->get_description());
+      level.flags.emplace_back("--" + name, first_line(option->get_description()));
   out.push_back(std::move(level));
   for (const CLI::App* command : commands)
     collect(*command, path.empty() ? command->get_name() : path + " " + command->get_name(), out);
@@ -41,60 +43,102 @@ std::string shell_text(const std::string& text) {
   return out + "'";
 }
 
-std::string joined(const Level& level) {
+std::string joined(const std::vector<std::pair<std::string, std::string>>& words) {
   std::string out;
-  for (const auto& [word, what] : level.words) out += (out.empty() ? "" : " ") + word;
+  for (const auto& [word, what] : words) out += (out.empty() ? "" : " ") + word;
   return out;
 }
 
-// The words of each level, and files where no flag is begun. zsh runs it through bashcompinit.
+// Flags once a dash is typed; else the commands of the level, and files.
 std::string bash_script(const std::vector<Level>& levels) {
   std::string cases;
   for (const Level& level : levels)
-    cases += fmt::format("    {}) words={} ;;\n", shell_text(level.path), shell_text(joined(level)));
+    cases += fmt::format("    {}) commands={} flags={} ;;\n", shell_text(level.path),
+                         shell_text(joined(level.commands)), shell_text(joined(level.flags)));
   return "# tessella completion bash >/etc/bash_completion.d/tessella, or: source <(tessella completion bash)\n"
-         "_tessella_words() {\n  case \"$1\" in\n" +
+         "_tessella_level() {\n  case \"$1\" in\n" +
          cases +
          "    *) return 1 ;;\n  esac\n}\n"
          "_tessella() {\n"
-         "  local words='' path='' longer i current=${COMP_WORDS[COMP_CWORD]}\n"
+         "  local commands='' flags='' level='' longer i current=${COMP_WORDS[COMP_CWORD]}\n"
          "  for ((i = 1; i < COMP_CWORD; i++)); do\n"
-         "    longer=\"${path:+$path }${COMP_WORDS[i]}\"\n"
-         "    _tessella_words \"$longer\" && path=$longer\n"
+         "    longer=\"${level:+$level }${COMP_WORDS[i]}\"\n"
+         "    _tessella_level \"$longer\" && level=$longer\n"
          "  done\n"
-         "  _tessella_words \"$path\"\n"
-         "  COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
-         "  [[ $current == -* ]] || COMPREPLY+=($(compgen -f -- \"$current\"))\n"
+         "  _tessella_level \"$level\"\n"
+         "  if [[ $current == -* ]]; then\n"
+         "    mapfile -t COMPREPLY < <(compgen -W \"$flags\" -- \"$current\")\n"
+         "  else\n"
+         "    mapfile -t COMPREPLY < <(compgen -W \"$commands\" -- \"$current\"; compgen -f -- \"$current\")\n"
+         "  fi\n"
          "}\n"
          "complete -o filenames -F _tessella tessella\n";
 }
 
+// "word:what it does" in quotes, as _describe takes them.
+std::string zsh_words(const std::vector<std::pair<std::string, std::string>>& words) {
+  std::string out;
+  for (const auto& [word, what] : words) out += (out.empty() ? "" : " ") + shell_text(word + ":" + what);
+  return out;
+}
+
+// Serves as a file `_tessella` in $fpath, where its first call must complete at once, and when sourced.
 std::string zsh_script(const std::vector<Level>& levels) {
-  return "#compdef tessella\n# source <(tessella completion zsh)\nautoload -U +X bashcompinit && bashcompinit\n" +
-         bash_script(levels);
+  std::string cases;
+  for (const Level& level : levels)
+    cases += fmt::format("    ({}) commands=({}) flags=({}) ;;\n", shell_text(level.path), zsh_words(level.commands),
+                         zsh_words(level.flags));
+  return "#compdef tessella\n"
+         "# tessella completion zsh >\"${fpath[1]}/_tessella\", or: source <(tessella completion zsh)\n"
+         "_tessella_level() {\n  case \"$1\" in\n" +
+         cases +
+         "    (*) return 1 ;;\n  esac\n}\n"
+         "_tessella() {\n"
+         "  local level='' longer i\n"
+         "  local -a commands flags\n"
+         "  for ((i = 2; i < CURRENT; i++)); do\n"
+         "    longer=\"${level:+$level }${words[i]}\"\n"
+         "    _tessella_level \"$longer\" && level=$longer\n"
+         "  done\n"
+         "  _tessella_level \"$level\"\n"
+         "  if [[ $words[CURRENT] == -* ]]; then\n"
+         "    _describe -o 'flag' flags\n"
+         "  else\n"
+         "    (( ! $#commands )) || _describe 'command' commands\n"
+         "    [[ -z $level ]] || _files\n"
+         "  fi\n"
+         "}\n"
+         "if [[ $funcstack[1] == _tessella ]]; then\n"
+         "  _tessella \"$@\"\n"
+         "else\n"
+         "  (( $+functions[compdef] )) || { autoload -Uz compinit && compinit; }\n"
+         "  compdef _tessella tessella\n"
+         "fi\n";
 }
 
 std::string fish_script(const std::vector<Level>& levels) {
-  std::string out = "# tessella completion fish >~/.config/fish/completions/tessella.fish\n";
+  std::string paths;
+  std::string rules;
   for (const Level& level : levels) {
-    std::string condition;
-    if (level.path.empty()) {
-      condition = "__fish_use_subcommand";
-    } else {
-      for (std::size_t begin = 0; begin < level.path.size();) {
-        const std::size_t end = std::min(level.path.find(' ', begin), level.path.size());
-        condition += (condition.empty() ? "" : "; and ") +
-                     fmt::format("__fish_seen_subcommand_from {}", level.path.substr(begin, end - begin));
-        begin = end + 1;
-      }
-    }
-    for (const auto& [word, what] : level.words) {
-      const bool flag = word.starts_with("--");
-      out += fmt::format("complete -c tessella -n {} {} {} -d {}\n", shell_text(condition), flag ? "-l" : "-f -a",
-                         flag ? word.substr(2) : word, shell_text(first_line(what)));
-    }
+    if (!level.path.empty()) paths += " " + shell_text(level.path);
+    const std::string condition = shell_text(fmt::format("__tessella_at {}", shell_text(level.path)));
+    for (const auto& [word, what] : level.commands)
+      rules += fmt::format("complete -c tessella -n {} -f -a {} -d {}\n", condition, word, shell_text(what));
+    for (const auto& [word, what] : level.flags)
+      rules += fmt::format("complete -c tessella -n {} -l {} -d {}\n", condition, word.substr(2), shell_text(what));
   }
-  return out;
+  return "# tessella completion fish >~/.config/fish/completions/tessella.fish\n"
+         "function __tessella_at --argument-names wanted\n"
+         "  set -l level ''\n"
+         "  for word in (commandline -opc)[2..-1]\n"
+         "    set -l longer (string trim -- \"$level $word\")\n"
+         "    contains -- $longer" +
+         paths +
+         "; and set level $longer\n"
+         "  end\n"
+         "  test \"$level\" = \"$wanted\"\n"
+         "end\n" +
+         rules;
 }
 
 } // namespace
@@ -106,7 +150,9 @@ void add_completion(CLI::App& app, int& code) {
       ->required()
       ->check(CLI::IsMember({"bash", "zsh", "fish"}))
       ->type_name("SHELL");
-  command->footer("Example:\n  source <(tessella completion bash)");
+  command->footer("Example:\n  source <(tessella completion bash)           # bash; zsh likewise\n"
+                  "  tessella completion zsh >\"${fpath[1]}/_tessella\"\n"
+                  "  tessella completion fish >~/.config/fish/completions/tessella.fish");
   command->callback([&app, shell, &code] {
     std::vector<Level> levels;
     collect(app, "", levels);

@@ -57,10 +57,10 @@ void list_models(const SearchPath& path) {
 }
 
 void list_topologies(const SearchPath& path) {
-  fmt::print("{:<24} {:>7} {:>10}  {}\n", "topology", "GPUs", "GPU", "source");
+  fmt::print("{:<24} {:>7} {:>11}  {}\n", "topology", "GPUs", "GPU", "source");
   for (const std::string& name : available(Catalog::topology, path)) {
     const Cluster c = load_topology(file_of(Catalog::topology, name, path));
-    fmt::print("{:<24} {:>7} {:>10}  {}\n", name, c.num_gpus(), c.gpu, c.source);
+    fmt::print("{:<24} {:>7} {:>11}  {}\n", name, c.num_gpus(), c.gpu, c.source);
   }
 }
 
@@ -69,7 +69,7 @@ void list_profiles(const SearchPath& path) {
     const Profile p = load_profile(file_of(Catalog::profile, name, path));
     int count[kNumProvenances] = {};
     for (const ProfileEntry& e : p.entries) ++count[static_cast<std::size_t>(e.provenance)];
-    fmt::print("{:<40} GPU {}; {} entries:", name, p.gpu.name, p.entries.size());
+    fmt::print("{:<46} GPU {}; {} entries:", name, p.gpu.name, p.entries.size());
     for (int i = 0; i < kNumProvenances; ++i)
       if (count[i] > 0) fmt::print(" {} {}", count[i], tessella::name(static_cast<Provenance>(i)));
     fmt::print("\n");

@@ -65,16 +65,9 @@ PiperModel with_batch(PiperModel m, std::int64_t ep, std::int64_t micro_batches,
   return m;
 }
 
-// Constraint 5 depends on b, and b on EP: the search runs with the largest EP that the others leave.
 std::string search_row(const PiperFlags& flags, const NamedModel& named) {
   const PiperCluster cluster = cluster_of(flags, flags.nodes);
-  PiperModel unit = with_batch(named.model, 1, flags.micro_batches, flags.sequences);
-  PiperCluster unlimited = cluster;
-  unlimited.capacity_bytes = 1e30;
-  std::int64_t widest = 1;
-  for (const PiperPlan& p : piper_search(unit, unlimited, flags.micro_batches).feasible)
-    widest = std::max(widest, p.ep);
-  const PiperModel m = with_batch(named.model, widest, flags.micro_batches, flags.sequences);
+  const PiperModel m = with_widest_batch(named.model, cluster, flags.micro_batches, flags.sequences);
   const PiperSearch found = piper_search(m, cluster, flags.micro_batches);
   std::string text = fmt::format("{:<20}{:>5}", named.name, m.num_experts);
   for (const std::int64_t left : found.left) text += fmt::format("{:>4}", left);
@@ -202,7 +195,7 @@ void add_piper(CLI::App& app, int& code) {
                    "fit one efficiency to measured runs: model,nodes,pp,ep,micro_batches,tflops")
       ->type_name("RUNS.csv");
   command->footer(
-      "Examples:\n  tessella piper deepseek_v3 --nodes 64\n"
+      "Examples:\n  tessella piper mixtral_8x7b --nodes 64\n"
       "  tessella piper --ladder experiments/07_piper/fig14.csv\n"
       "b is the global batch in both terms of the memory formula, as printed; --per-rank-tokens repairs it.");
   command->callback(

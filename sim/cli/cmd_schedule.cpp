@@ -12,6 +12,7 @@
 #include "sim/cli/commands.h"
 #include "sim/cli/exit_code.h"
 #include "sim/cli/experiment.h"
+#include "sim/config/file_role.h"
 #include "sim/config/source.h"
 #include "sim/planner/simulate.h"
 #include "sim/report/format.h"
@@ -45,6 +46,7 @@ struct Order {
 Order order_of_file(const std::string& file) {
   const std::string text = read_file(file);
   const std::string shown = display_path(file);
+  require_role(shown, text, FileRole::torch_csv);
   Schedule schedule = import_torch_csv(text, shown, std::filesystem::path(file).filename().string()).schedule;
   return {std::move(schedule), parse_torch_csv(text, shown)};
 }
@@ -100,8 +102,7 @@ void print_summary(const Order& order) {
              timeline(s, replayed, std::max(20, terminal_width() - 8)));
 }
 
-int show(const ScheduleFlags& flags) {
-  const Order order = find_order(flags);
+int show(const ScheduleFlags& flags, const Order& order) {
   if (order.grid)
     for (const std::string& note : order.grid->notes) fmt::print(stderr, "note: {}\n", note);
   if (!flags.csv.empty()) {
@@ -150,7 +151,7 @@ void add_schedule(CLI::App& app, int& code) {
   command->footer("Examples:\n  tessella schedule dualpipe_v --pp 4 --vpp 2 -m 10\n"
                   "  tessella schedule zb_v --pp 4 --vpp 2 --csv zbv.csv --comms\n"
                   "  tessella schedule torchtitan.csv              # also: tessella run EXP.yaml --schedule FILE.csv");
-  command->callback([flags, &code] { code = guarded([&] { return show(*flags); }); });
+  command->callback([flags, &code] { code = guarded([&] { return show(*flags, find_order(*flags)); }); });
 }
 
 void add_import_schedule(CLI::App& import, int& code) {
@@ -159,13 +160,10 @@ void add_import_schedule(CLI::App& import, int& code) {
       import.add_subcommand("schedule", "torch.distributed.pipelining CSV -> checked order (run --schedule runs it)");
   command->add_option("csv", flags->source, "the CSV, compute only or with communication")
       ->required()
-      ->check([](const std::string& file) {
-        return file.ends_with(".csv") ? std::string() : "'" + file + "' is no .csv file";
-      })
       ->type_name("FILE.csv");
   add_output_flags(*command, *flags);
   command->footer("Example:\n  tessella import schedule zbv_4rank_8mb.csv --csv today.csv    # today's letters");
-  command->callback([flags, &code] { code = guarded([&] { return show(*flags); }); });
+  command->callback([flags, &code] { code = guarded([&] { return show(*flags, order_of_file(flags->source)); }); });
 }
 
 } // namespace tessella

@@ -59,10 +59,13 @@ void add_search(CLI::App& app, int& code) {
   command->add_option("--max-mbs", flags->options.max_micro_batch_size, "largest micro-batch size")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
+  command->add_flag("--explain", flags->options.explain,
+                    "what more bandwidth, memory, micro-batches or another cut would buy the fastest plan");
   command->add_option("--json", flags->json, "the ranking as JSON; - for standard output")->type_name("FILE");
   command->add_option("--threads", flags->options.threads, "threads; results do not depend on it")
       ->check(CLI::Range(1U, 1024U));
   command->footer("Example:\n  tessella search experiments/01_qwen3_235b_h100_256/experiment.yaml --top 10\n"
+                  "  tessella search experiments/02_qwen3_next_12288/experiment.yaml --max-mbs 1 --explain\n"
                   "World size, global batch, sequence, precision, dispatcher and routing are the experiment's.\n"
                   "Exit code 3: nothing fits into memory.");
   command->callback([flags, &code] { code = guarded([&] { return search(*flags); }); });

@@ -35,6 +35,7 @@ struct ValidateFlags {
   std::string json;
   std::string csv;
   std::string calibrate;
+  std::string taught_by;
   std::string profile; // file to write
   std::string left_out;
   double max_error = 0.0;
@@ -185,13 +186,20 @@ void write_training_profile(const ValidateFlags& flags, const ValidationInput& i
 int run(const ValidateFlags& flags) {
   if (!flags.calibrate.empty()) return run_calibration(flags);
   const Progress clock("validating");
-  const std::vector<MeasuredRun> runs = load_measured_runs(flags.file);
+  std::vector<MeasuredRun> runs = load_measured_runs(flags.file);
+  const std::size_t reported = runs.size();
+  if (!flags.taught_by.empty()) {
+    const std::vector<MeasuredRun> teachers = load_measured_runs(flags.taught_by);
+    runs.insert(runs.end(), teachers.begin(), teachers.end());
+  }
   const fs::path dir = folder_of(flags.file);
   const SearchPath path = search_path(dir);
   ValidationInput input;
   input.runs = runs;
   load_models(input, find_aliases(flags.names, dir, path), dir, path);
   input.profiles = load_profiles(runs, dir, path);
+  input.runs = std::span(runs).first(reported);
+  input.taught_by = std::span(runs).subspan(reported);
   ValidationReport report = validate(input, on_threads(flags.threads));
   report.wall_s = clock.seconds();
   if (!flags.csv.empty()) write_file(flags.csv, validation_csv(report));
@@ -221,11 +229,20 @@ void add_validate(CLI::App& app, int& code) {
       ->type_name("FILE.csv");
   command->add_option("--json", flags->json, "report as JSON; - for standard output")->type_name("FILE");
   command->add_option("--csv", flags->csv, "one line per row")->type_name("FILE");
-  command->add_option("--calibrate", flags->calibrate, "fit the factors to these runs, then predict those of FILE")
-      ->type_name("SHORT.csv");
+  CLI::Option* calibrate =
+      command->add_option("--calibrate", flags->calibrate, "fit the factors to these runs, then predict those of FILE")
+          ->type_name("SHORT.csv");
+  CLI::Option* taught_by =
+      command
+          ->add_option("--taught-by", flags->taught_by,
+                       "factors and intervals from these runs alone; those of FILE are only judged")
+          ->excludes(calibrate)
+          ->type_name("RUNS.csv");
   CLI::Option* profile =
       command
           ->add_option("--write-profile", flags->profile, "the profile of a GPU with the fitted factors and accuracy")
+          ->excludes(calibrate)
+          ->excludes(taught_by)
           ->type_name("GPU/NAME/profile.yaml");
   command->add_option("--leave-out", flags->left_out, "with factors and accuracy that this group did not teach")
       ->needs(profile)
@@ -237,6 +254,7 @@ void add_validate(CLI::App& app, int& code) {
       ->capture_default_str();
   command->footer("Examples:\n  tessella validate experiments/validation/runs.csv --csv errors.csv\n"
                   "  tessella validate long.csv --calibrate short.csv\n"
+                  "  tessella validate experiments/validation/unseen.csv --taught-by experiments/validation/runs.csv\n"
                   "  tessella validate experiments/validation/runs.csv --write-profile "
                   "calib/profiles/h100_sxm/2026-11-30-training/profile.yaml");
   command->callback([flags, &code] { code = guarded([&] { return run(*flags); }); });

@@ -22,6 +22,7 @@ void add_compare(CLI::App& app, int& code);
 void add_report(CLI::App& app, int& code);
 void add_regress(CLI::App& app, int& code);
 void add_import(CLI::App& app, int& code);
+void add_export(CLI::App& app, int& code);
 void add_pair(CLI::App& app, int& code);
 void add_pairs(CLI::App& app, int& code);
 void add_schedule(CLI::App& app, int& code);

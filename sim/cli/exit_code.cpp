@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <exception>
 #include <new>
+#include <system_error>
 
 #include "sim/base/check.h"
 #include "sim/base/error.h"
@@ -26,6 +27,9 @@ int guarded(const std::function<int()>& command) {
     fmt::print(stderr,
                "Measure them with tessella-calib, or choose a profile that has them (tessella list profiles).\n");
     return kExitNotCovered;
+  } catch (const std::system_error& error) { // a full disk behind standard output
+    fmt::print(stderr, "error: {}\n", error.what());
+    return kExitInput;
   } catch (const std::bad_alloc&) {
     fmt::print(stderr,
                "error: out of memory while simulating; try fewer micro-batches, or let identical replicas fold\n");

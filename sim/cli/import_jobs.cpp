@@ -10,6 +10,7 @@
 #include "sim/base/error.h"
 #include "sim/cli/exit_code.h"
 #include "sim/config/dump.h"
+#include "sim/config/file_role.h"
 #include "sim/config/import_hf.h"
 #include "sim/config/import_megatron.h"
 #include "sim/config/import_torchtitan.h"
@@ -78,8 +79,10 @@ std::vector<std::pair<std::string, std::string>> texts_of(const std::vector<std:
   std::vector<std::pair<std::string, std::string>> out;
   for (const std::string& input : inputs) {
     std::error_code error;
-    if (std::filesystem::is_regular_file(input, error))
+    if (std::filesystem::is_regular_file(input, error)) {
       out.emplace_back(display_path(input), read_file(input));
+      require_role(out.back().first, out.back().second, FileRole::script);
+    }
     else if (input.find('=') == std::string::npos && input.find("--") == std::string::npos)
       throw InputError(input, "no such file, and neither --flags nor NAME=VALUE");
     else

@@ -9,6 +9,7 @@
 #include "sim/base/error.h"
 #include "sim/cli/exit_code.h"
 #include "sim/cli/import_jobs.h"
+#include "sim/config/file_role.h"
 #include "sim/config/import_chakra.h"
 #include "sim/config/import_simai.h"
 #include "sim/config/source.h"
@@ -24,6 +25,15 @@ void print_ledger(const ImportFlags& flags, const CommLedger& ledger) {
   else if (!flags.csv.empty())
     write_file(flags.csv, comm_ledger_csv(ledger));
   if (flags.csv != "-") fmt::print("{}", comm_ledger_text(ledger));
+}
+
+// By its beginning: the rest may be large.
+void require_chakra(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::string beginning(4096, '\0');
+  in.read(beginning.data(), static_cast<std::streamsize>(beginning.size()));
+  beginning.resize(static_cast<std::size_t>(in.gcount()));
+  require_role(display_path(file), beginning, FileRole::chakra);
 }
 
 } // namespace
@@ -54,6 +64,7 @@ int from_chakra(const ImportFlags& flags) {
   std::ifstream in(flags.file, std::ios::binary);
   if (!in || std::filesystem::is_directory(flags.file, error))
     throw InputError(SourceSpan{flags.file, 0, 0, 0, {}}, "cannot be read");
+  if (std::filesystem::is_regular_file(flags.file, error)) require_chakra(flags.file);
   const ChakraTrace trace = read_chakra(flags.file, in);
   print_ledger(flags, trace.ledger);
   fmt::print(stderr,

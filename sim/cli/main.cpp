@@ -5,6 +5,7 @@
 
 #include "sim/cli/commands.h"
 #include "sim/cli/exit_code.h"
+#include "sim/cli/usage_error.h"
 
 int main(int argc, char** argv) {
   using namespace tessella;
@@ -26,6 +27,7 @@ int main(int argc, char** argv) {
   add_report(app, code);
   add_regress(app, code);
   add_import(app, code);
+  add_export(app, code);
   add_search(app, code);
   add_list(app, code);
   add_collective(app, code);
@@ -39,8 +41,15 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    const int status = app.exit(error);
-    return status == 0 ? kExitOk : kExitInput;
+    if (error.get_exit_code() != 0) {
+      std::fputs(usage_error(app, error).c_str(), stderr);
+      return kExitInput;
+    }
+    app.exit(error); // prints help or the version
+  }
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    std::perror("error: cannot write to standard output");
+    return kExitInput;
   }
   return code;
 }

@@ -47,6 +47,27 @@ std::string to_flow(const GatedDeltaNet& a) {
       .text();
 }
 
+std::string to_flow(const Mamba2& a) {
+  return FlowMap()
+      .raw("type", "mamba2")
+      .count("mamba_num_heads", a.mamba_num_heads)
+      .count("mamba_head_dim", a.mamba_head_dim)
+      .count("ssm_state_size", a.ssm_state_size)
+      .count("n_groups", a.n_groups)
+      .count("conv_kernel", a.conv_kernel)
+      .count("chunk_size", a.chunk_size)
+      .text();
+}
+
+// Halves that a layer does not have are not written.
+std::string to_flow(const NoAttention&) {
+  return "";
+}
+
+std::string to_flow(const NoFfn&) {
+  return "";
+}
+
 std::string to_flow(const DenseFfn& f) {
   return FlowMap()
       .raw("type", "dense")
@@ -69,6 +90,7 @@ std::string to_flow(const MoeFfn& f) {
       .flag_unless("shared_gate", f.shared_gate, d.shared_gate)
       .count_unless("router_groups", f.router_groups, d.router_groups)
       .count_unless("router_topk_groups", f.router_topk_groups, d.router_topk_groups)
+      .count_unless("moe_latent_size", f.moe_latent_size, d.moe_latent_size)
       .text();
 }
 
@@ -142,6 +164,16 @@ std::string layers_text(const Model& model) {
   return text;
 }
 
+std::string kind_text(const LayerKind& kind) {
+  const auto flow = [](const auto& part) { return to_flow(part); };
+  const std::string attention = std::visit(flow, kind.attention);
+  const std::string ffn = std::visit(flow, kind.ffn);
+  std::string text = fmt::format("  {}:\n", kind.name);
+  if (!attention.empty()) text += fmt::format("    attention: {}\n", attention);
+  if (!ffn.empty()) text += fmt::format("    ffn: {}\n", ffn);
+  return text;
+}
+
 std::string node_text(const NodeSpec& node) {
   std::string text = fmt::format("node:\n  gpus: {}\n", node.gpus);
   if (node.scale_up != Link{}) text += fmt::format("  scale_up: {}\n", to_flow(node.scale_up));
@@ -198,14 +230,14 @@ std::string to_yaml(const Model& m) {
   if (m.assumed) text += "assumed: true\n";
   text += fmt::format("hidden_size: {}\nvocab_size: {}\ntie_embeddings: {}\nkinds:\n", m.hidden_size, m.vocab_size,
                       m.tie_embeddings);
-  const auto flow = [](const auto& part) { return to_flow(part); };
-  for (const LayerKind& kind : m.kinds)
-    text += fmt::format("  {}:\n    attention: {}\n    ffn: {}\n", kind.name, std::visit(flow, kind.attention),
-                        std::visit(flow, kind.ffn));
+  for (const LayerKind& kind : m.kinds) text += kind_text(kind);
   text += "layers:\n" + layers_text(m);
   if (m.mtp_num_layers > 0)
-    text += fmt::format("mtp: {}\n",
-                        FlowMap().count("num_layers", m.mtp_num_layers).raw("kind", m.mtp_layer().name).text());
+    text += fmt::format("mtp: {}\n", FlowMap()
+                                         .count("num_layers", m.mtp_num_layers)
+                                         .raw("kind", m.mtp_layer().name)
+                                         .flag_unless("use_repeated_layer", m.mtp_use_repeated_layer, false)
+                                         .text());
   return text;
 }
 

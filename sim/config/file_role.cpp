@@ -33,11 +33,12 @@ constexpr auto kRoles = std::to_array<RoleText>({
     {FileRole::kineto, "a Chrome or Kineto trace", "ui.perfetto.dev shows it"},
     {FileRole::torchtitan, "a torchtitan job", "tessella import torchtitan makes an experiment of it"},
     {FileRole::simai, "a SimAI workload", "tessella import simai reads it"},
-    {FileRole::torch_csv, "a torch pipelining schedule", "it orders stages; no command here takes it"},
+    {FileRole::torch_csv, "a torch pipelining schedule", "tessella schedule and run --schedule take it"},
     {FileRole::nccl_tests, "a table of nccl-tests", "tessella-calib takes it"},
     {FileRole::script, "a shell script", "tessella import megatron takes launch scripts"},
     {FileRole::database, "a results database", "tessella merge takes it, and any SQLite client reads it"},
     {FileRole::gzip, "a compressed file", "unpack it first"},
+    {FileRole::measured_runs, "a table of measured runs", "tessella validate takes it"},
     {FileRole::chakra, "a Chakra execution trace", "tessella import chakra reads it"},
 });
 
@@ -112,6 +113,8 @@ FileRole role_of(std::string_view text) {
   if (text[begin] == '{') return json_role(text);
   if (text.find("\n[parallelism]") != std::string_view::npos && text.find("\n[training]") != std::string_view::npos)
     return FileRole::torchtitan;
+  if (text.starts_with("id,group,") && text.substr(0, text.find('\n')).find(",step_s") != std::string_view::npos)
+    return FileRole::measured_runs;
   if (is_torch_csv(text)) return FileRole::torch_csv;
   // Metadata of some bytes, whose first field is the version.
   if (text.size() > 4 && static_cast<unsigned char>(text[0]) < 0x80 && text[1] == '\x0a' && text[2] < 0x20)

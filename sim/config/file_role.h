@@ -28,6 +28,7 @@ enum class FileRole {
   database,
   gzip,
   chakra,
+  measured_runs,
 };
 
 // Sure or `unknown`. O(length).

@@ -8,7 +8,9 @@
 #include "sim/base/sha256.h"
 #include "sim/config/dump.h"
 #include "sim/config/hf_config.h"
+#include "sim/config/layer_pattern.h"
 #include "sim/config/load.h"
+#include "sim/config/message.h"
 
 namespace tessella {
 namespace {
@@ -24,6 +26,7 @@ class Importer {
 
   ImportedModel import(const std::string& name) {
     refuse_unmodelled();
+    const bool hybrid = c_.has("hybrid_override_pattern");
     Model& m = out_.model;
     m.name = name;
     m.hidden_size = c_.required("hidden size", {"hidden_size", "n_embd", "d_model"});
@@ -32,22 +35,74 @@ class Importer {
     if (layers_ < 1 || layers_ > kMaxLayers) c_.fail(fmt::format("has {} layers", layers_));
     m.tie_embeddings = c_.flag({"tie_word_embeddings"}, c_.is({"gpt2", "gemma", "gemma2", "gemma3_text"}));
     experts_ = c_.count_or(0, {"n_routed_experts", "num_local_experts", "moe_num_experts", "num_experts"});
-    const std::vector<LayerAttention> attentions = attention_of_layers();
-    const std::vector<bool> moe = moe_of_layers();
-    for (std::int64_t i = 0; i < layers_; ++i)
-      add_layer(attentions[static_cast<std::size_t>(i)], moe[static_cast<std::size_t>(i)]);
-    import_mtp();
+    if (hybrid)
+      import_pattern();
+    else
+      import_layers();
+    import_mtp(hybrid);
     out_.warnings = c_.warnings;
     return out_;
   }
 
  private:
   void refuse_unmodelled() const {
-    if (c_.is({"nemotron_h", "mamba", "mamba2", "jamba", "bamba", "zamba2"}) || c_.has("hybrid_override_pattern"))
-      c_.fail("has Mamba layers, which no layer kind models");
+    if (c_.is({"mamba", "jamba"}))
+      c_.fail("has Mamba-1 layers, which no layer kind models (mamba2 is the one there is)");
+    if (c_.is({"nemotron_h", "mamba2", "bamba", "zamba2", "falcon_h1", "granitemoehybrid"}) &&
+        !c_.has("hybrid_override_pattern"))
+      c_.fail("has Mamba-2 layers but no hybrid_override_pattern that says where");
     if (c_.has("attn_type_list") || c_.has("linear_attn_config"))
       c_.fail("has linear attention of a kind that no layer kind models (gated_delta_net is the one there is)");
     if (c_.has("block_configs")) c_.fail("has layers that differ in shape (block_configs)");
+  }
+
+  void import_layers() {
+    const std::vector<LayerAttention> attentions = attention_of_layers();
+    const std::vector<bool> moe = moe_of_layers();
+    for (std::int64_t i = 0; i < layers_; ++i)
+      add_layer(attentions[static_cast<std::size_t>(i)], moe[static_cast<std::size_t>(i)]);
+  }
+
+  // Nemotron-H: a letter per layer, each a mixer, an attention or an FFN alone.
+  void import_pattern() {
+    const std::string pattern = c_.text({"hybrid_override_pattern"});
+    if (static_cast<std::int64_t>(pattern.size()) != layers_)
+      c_.fail(fmt::format("hybrid_override_pattern has {} letters for {} layers", pattern.size(), layers_));
+    std::string known;
+    for (const char letter : pattern) {
+      if (known.find(letter) == std::string::npos) {
+        out_.model.kinds.push_back(kind_of_letter(letter));
+        known += letter;
+      }
+      out_.model.layers.push_back(static_cast<std::int32_t>(known.find(letter)));
+    }
+  }
+
+  LayerKind kind_of_letter(char letter) {
+    switch (letter) {
+    case 'M':
+      return {"mamba", mamba2(), NoFfn{}};
+    case '*':
+      return {"attention", gqa(false), NoFfn{}};
+    case '-':
+      return {"mlp", NoAttention{}, dense()};
+    case 'E':
+      return {"moe", NoAttention{}, moe()};
+    default:
+      c_.fail(fmt::format("hybrid_override_pattern has the letter {}; it may have {}",
+                          in_quotes(std::string(1, letter)), pattern_letters()));
+    }
+  }
+
+  Mamba2 mamba2() {
+    Mamba2 a;
+    a.mamba_num_heads = c_.required("Mamba heads", {"mamba_num_heads", "mamba_n_heads"});
+    a.mamba_head_dim = c_.required("Mamba head size", {"mamba_head_dim", "mamba_d_head"});
+    a.ssm_state_size = c_.required("Mamba state size", {"ssm_state_size", "mamba_state_dim", "mamba_d_state"});
+    a.n_groups = c_.count_or(1, {"n_groups", "mamba_num_groups", "mamba_n_groups"});
+    a.conv_kernel = c_.count_or(4, {"conv_kernel", "mamba_d_conv"});
+    a.chunk_size = c_.count_or(a.chunk_size, {"chunk_size", "mamba_chunk_size"});
+    return a;
   }
 
   std::vector<LayerAttention> attention_of_layers() {
@@ -110,7 +165,7 @@ class Importer {
     a.heads = c_.required("attention heads", {"num_attention_heads", "n_head"});
     a.kv_heads = c_.count_or(a.heads, {"num_key_value_heads", "num_kv_heads", "multi_query_group_num"});
     if (a.heads < 1) c_.fail("has no attention heads");
-    if (const auto dim = c_.count({"head_dim"})) {
+    if (const auto dim = c_.count({"head_dim", "attention_head_dim"})) {
       a.head_dim = *dim;
     } else {
       if (out_.model.hidden_size % a.heads != 0)
@@ -166,7 +221,9 @@ class Importer {
   }
 
   std::int64_t shared_width(std::int64_t width) {
-    if (const auto whole = c_.count({"shared_expert_intermediate_size", "shared_intermediate_size"})) return *whole;
+    if (const auto whole = c_.count(
+            {"shared_expert_intermediate_size", "moe_shared_expert_intermediate_size", "shared_intermediate_size"}))
+      return *whole;
     if (c_.is({"llama4_text"})) return width; // always one
     return width *
            c_.count_or(0, {"n_shared_experts", "num_shared_experts", "num_shared_expert", "moe_num_shared_experts"});
@@ -180,12 +237,14 @@ class Importer {
     f.moe_ffn_hidden_size = expert_width();
     f.gated = gated();
     f.expert_bias = c_.is({"gpt_oss"});
-    f.router_bias = c_.is({"gpt_oss", "glm4_moe", "glm_moe_dsa"}) || c_.text({"topk_method"}) == "noaux_tc" ||
+    f.router_bias = c_.is({"gpt_oss", "glm4_moe", "glm_moe_dsa", "nemotron_h"}) ||
+                    c_.text({"topk_method"}) == "noaux_tc" ||
                     c_.flag({"use_routing_bias", "moe_router_enable_expert_bias"}, false);
     f.shared_ffn_hidden_size = shared_width(f.moe_ffn_hidden_size);
     f.shared_gate = f.shared_ffn_hidden_size > 0 && c_.is({"qwen2_moe", "qwen3_next"});
     f.router_groups = std::max<std::int64_t>(1, c_.count_or(1, {"n_group"}));
     f.router_topk_groups = f.router_groups > 1 ? std::max<std::int64_t>(1, c_.count_or(1, {"topk_group"})) : 1;
+    f.moe_latent_size = c_.count_or(0, {"moe_latent_size"});
     return f;
   }
 
@@ -204,13 +263,32 @@ class Importer {
     out_.model.layers.push_back(static_cast<std::int32_t>(at - known_.begin()));
   }
 
-  void import_mtp() {
+  // The MTP block of a hybrid model is the layers of its own pattern, in one.
+  std::int32_t hybrid_mtp_kind() {
+    std::string pattern = c_.text({"mtp_hybrid_override_pattern"});
+    if (pattern.empty()) {
+      pattern = "*E";
+      c_.warnings.push_back(
+          "no mtp_hybrid_override_pattern: the MTP block is taken as an attention and experts, \"*E\"");
+    }
+    if (pattern != "*E" && pattern != "*-")
+      c_.fail(
+          fmt::format("mtp_hybrid_override_pattern is {}; only an attention and an FFN are modelled, \"*E\" or \"*-\"",
+                      in_quotes(pattern)));
+    const bool experts = pattern == "*E";
+    out_.model.kinds.push_back({"mtp", gqa(false), experts ? Ffn{moe()} : Ffn{dense()}});
+    return static_cast<std::int32_t>(out_.model.kinds.size() - 1);
+  }
+
+  void import_mtp(bool hybrid) {
     Model& m = out_.model;
     m.mtp_num_layers =
         c_.flag({"use_mtp"}, true)
             ? c_.count_or(0, {"num_nextn_predict_layers", "num_mtp_modules", "mtp_num_layers", "num_mtp_layers"})
             : 0;
-    if (m.mtp_num_layers > 0) m.mtp_kind = m.layers.back();
+    if (m.mtp_num_layers == 0) return;
+    m.mtp_kind = hybrid ? hybrid_mtp_kind() : m.layers.back();
+    m.mtp_use_repeated_layer = c_.flag({"mtp_use_repeated_layer"}, false);
   }
 
   HfConfig c_;

@@ -11,7 +11,9 @@
 //   dense layers    first_k_dense_replace, moe_layer_freq (a number or a list), decoder_sparse_step, mlp_only_layers,
 //                   interleave_moe_layer_step
 //   attention       kv_lora_rank makes it MLA; layer_types, full_attention_interval: sliding window, gated delta net
-//   MTP             num_nextn_predict_layers, num_mtp_modules, mtp_num_layers
+//   layers one by   hybrid_override_pattern (Nemotron-H): M Mamba-2, * attention, - dense FFN, E experts; then
+//   one             mamba_num_heads, mamba_head_dim, ssm_state_size, n_groups, conv_kernel, chunk_size
+//   MTP             num_nextn_predict_layers, num_mtp_modules, mtp_num_layers; mtp_hybrid_override_pattern
 // What a family does whatever its config says (query and key norms of Qwen3, biases of Qwen2, sinks of gpt-oss) is a
 // table by model_type in import_hf.cpp.
 #pragma once
@@ -29,7 +31,7 @@ struct ImportedModel {
 };
 
 // `name` becomes the model's. Throws InputError at `file_name`: not JSON, a required key missing, a value that is no
-// count, or an architecture that has no place in a Model (Mamba, lightning attention, layers that differ in shape).
+// count, or an architecture that has no place in a Model (Mamba-1, lightning attention, layers that differ in shape).
 ImportedModel import_hf(const std::string& file_name, const std::string& text, const std::string& name);
 
 } // namespace tessella

@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "sim/base/error.h"
 #include "sim/config/flow_map.h"
 #include "sim/config/node.h"
 #include "sim/config/override_map.h"
@@ -129,6 +130,9 @@ Baseline load_baseline_text(const std::string& file_name, const std::string& tex
 }
 
 Baseline load_baseline(const std::filesystem::path& folder) {
+  std::error_code error;
+  if (std::filesystem::is_regular_file(folder, error))
+    throw InputError(display_path(folder), "is a file; a baseline is a folder with a baseline.yaml in it");
   const std::filesystem::path file = folder / "baseline.yaml";
   return load_baseline_text(display_path(file), read_file(file));
 }

@@ -40,6 +40,11 @@ constexpr Choice<Balancing> kBalancings[] = {{"none", Balancing::none},
                                              {"loss_free_bias", Balancing::loss_free_bias}};
 constexpr Choice<MigrationMethod> kMigrations[] = {
     {"none", MigrationMethod::none}, {"swap", MigrationMethod::swap}, {"replicate", MigrationMethod::replicate}};
+constexpr Choice<Movable> kMovables[] = {{"wgrad", Movable::wgrad},
+                                         {"gradient_reduction", Movable::gradient_reduction},
+                                         {"recompute", Movable::recompute},
+                                         {"optimizer_prefetch", Movable::optimizer_prefetch},
+                                         {"checkpoint_hash", Movable::checkpoint_hash}};
 constexpr Choice<FlopsConvention> kConventions[] = {{"causal", FlopsConvention::causal},
                                                     {"full_attention", FlopsConvention::full_attention}};
 
@@ -77,6 +82,7 @@ class SectionReader {
       m.optional("use_distributed_optimizer", s_.optimizer.distributed, read_bool);
       m.optional("overlap_grad_reduce", s_.optimizer.overlap_grad_reduce, read_bool);
       m.optional("overlap_param_gather", s_.optimizer.overlap_param_gather, read_bool);
+      m.optional("offload", s_.optimizer.offload, read_bool);
     });
     section(map, "routing", false, [this](MapReader& m) { read_routing(m); });
     section(map, "jitter", false, [this](MapReader& m) {
@@ -206,6 +212,28 @@ class SectionReader {
     });
     m.optional("pool", f.pool, Count("pool"));
     m.optional("decision_cost", f.decision_cost, read_duration);
+    m.optional("movable", f.movable, [this](const Node& node) {
+      return read_list<Movable>(node, problems_, [this](const Node& item) {
+        const auto kind = read_choice<Movable>(item, "movable kind", kMovables);
+        check_movable(item, kind);
+        return kind;
+      });
+    });
+  }
+
+  // Moving what the run does not have would change nothing, silently.
+  void check_movable(const Node& item, Movable kind) const {
+    const auto refuse = [&](bool when, const char* why) {
+      if (when) throw InputError(item.where(), why);
+    };
+    refuse(kind == Movable::gradient_reduction && !s_.optimizer.overlap_grad_reduce,
+           "gradient_reduction moves reductions beside the backward pass; set optimizer.overlap_grad_reduce: true");
+    refuse(kind == Movable::recompute && s_.recompute.granularity != RecomputeGranularity::selective,
+           "recompute moves selective recomputation ahead of its backward, and nothing is recomputed selectively; set "
+           "recompute.granularity: selective");
+    refuse(kind == Movable::optimizer_prefetch && !s_.optimizer.offload,
+           "optimizer_prefetch brings optimizer state back from host memory, and nothing is offloaded; set "
+           "optimizer.offload: true");
   }
 
   void read_expert_migration(MapReader& m) {

@@ -6,6 +6,7 @@
 #include "sim/config/document.h"
 #include "sim/config/file_role.h"
 #include "sim/config/input_limits.h"
+#include "sim/config/layer_pattern.h"
 #include "sim/config/load.h"
 
 namespace tessella {
@@ -54,8 +55,20 @@ Attention read_gdn(MapReader& map) {
   return a;
 }
 
+Attention read_mamba2(MapReader& map) {
+  Mamba2 a;
+  map.required("mamba_num_heads", a.mamba_num_heads, Count("mamba_num_heads"));
+  map.required("mamba_head_dim", a.mamba_head_dim, Count("mamba_head_dim"));
+  map.required("ssm_state_size", a.ssm_state_size, Count("ssm_state_size"));
+  map.optional("n_groups", a.n_groups, Count("n_groups"));
+  map.required("conv_kernel", a.conv_kernel, Count("conv_kernel"));
+  map.optional("chunk_size", a.chunk_size, Count("chunk_size"));
+  require_multiple(map, "mamba_num_heads", a.mamba_num_heads, "n_groups", a.n_groups);
+  return a;
+}
+
 constexpr Choice<Attention (*)(MapReader&)> kAttentions[] = {
-    {"gqa", read_gqa}, {"mla", read_mla}, {"gated_delta_net", read_gdn}};
+    {"gqa", read_gqa}, {"mla", read_mla}, {"gated_delta_net", read_gdn}, {"mamba2", read_mamba2}};
 
 Ffn read_dense(MapReader& map) {
   DenseFfn f;
@@ -76,6 +89,7 @@ Ffn read_moe(MapReader& map) {
   map.optional("shared_gate", f.shared_gate, read_bool);
   map.optional("router_groups", f.router_groups, Count("router_groups"));
   map.optional("router_topk_groups", f.router_topk_groups, Count("router_topk_groups"));
+  map.optional("moe_latent_size", f.moe_latent_size, Count("moe_latent_size"));
   require_multiple(map, "num_experts", f.num_experts, "router_groups", f.router_groups);
   if (f.router_topk_groups > f.router_groups)
     map.problem("router_topk_groups", fmt::format("router_topk_groups is {}, more than the {} router_groups",
@@ -103,6 +117,18 @@ T read_typed(const Node& node, Problems& problems, std::string_view what,
   return value;
 }
 
+// A layer has an attention (or mixer), an FFN, or both.
+void read_halves(MapReader& map, Problems& problems, LayerKind& kind) {
+  kind.attention = NoAttention{};
+  kind.ffn = NoFfn{};
+  const auto attention = [&](const Node& n) { return read_typed<Attention>(n, problems, "attention", kAttentions); };
+  const auto ffn = [&](const Node& n) { return read_typed<Ffn>(n, problems, "ffn", kFfns); };
+  map.optional("attention", kind.attention, attention);
+  map.optional("ffn", kind.ffn, ffn);
+  if (map.find("attention") == nullptr && map.find("ffn") == nullptr)
+    map.problem("attention", "a layer kind has an attention, an ffn, or both; this one has neither");
+}
+
 std::vector<LayerKind> read_kinds(const Node& node, Problems& problems) {
   if (node.kind != NodeKind::map || node.entries.empty())
     throw InputError(node.where(), fmt::format("kinds must be a map of layer kinds, found {}",
@@ -117,9 +143,7 @@ std::vector<LayerKind> read_kinds(const Node& node, Problems& problems) {
     try {
       kind.name = read_name(e.key);
       MapReader map(e.value, problems, "a layer kind");
-      map.required("attention", kind.attention,
-                   [&](const Node& n) { return read_typed<Attention>(n, problems, "attention", kAttentions); });
-      map.required("ffn", kind.ffn, [&](const Node& n) { return read_typed<Ffn>(n, problems, "ffn", kFfns); });
+      read_halves(map, problems, kind);
       map.done();
     } catch (const InputError& error) {
       problems.add(error);
@@ -148,6 +172,11 @@ void repeat_tail(std::vector<std::int32_t>& layers, std::size_t begin, std::int6
 
 void read_layers(const Node& node, const std::vector<LayerKind>& kinds, Problems& problems,
                  std::vector<std::int32_t>& layers) {
+  if (node.kind == NodeKind::scalar) {
+    const std::vector<std::int32_t> letters = layers_of_pattern(node, kinds);
+    layers.insert(layers.end(), letters.begin(), letters.end());
+    return;
+  }
   require_list(node);
   if (node.items.empty()) throw InputError(node.where(), "the list of layers is empty");
   for (const Node& item : node.items) {
@@ -174,6 +203,7 @@ void read_layers(const Node& node, const std::vector<LayerKind>& kinds, Problems
 struct Mtp {
   std::int64_t num_layers = 0;
   std::int32_t kind = 0;
+  bool repeated = false;
 };
 
 Mtp read_mtp(const Node& node, const std::vector<LayerKind>& kinds, Problems& problems) {
@@ -181,6 +211,7 @@ Mtp read_mtp(const Node& node, const std::vector<LayerKind>& kinds, Problems& pr
   MapReader map(node, problems, "mtp");
   map.required("num_layers", mtp.num_layers, Count("num_layers"));
   map.required("kind", mtp.kind, [&](const Node& n) { return read_kind(n, kinds); });
+  map.optional("use_repeated_layer", mtp.repeated, read_bool);
   map.done();
   return mtp;
 }
@@ -198,6 +229,12 @@ double size_estimate(const LayerKind& kind, double hidden) {
     double operator()(const GatedDeltaNet& a) const {
       return 3.0 * static_cast<double>(a.key_heads * a.key_head_dim + a.value_heads * a.value_head_dim);
     }
+    double operator()(const Mamba2& a) const {
+      return 3.0 * static_cast<double>(a.inner_size()) +
+             2.0 * static_cast<double>(a.n_groups) * static_cast<double>(a.ssm_state_size);
+    }
+    double operator()(const NoAttention&) const { return 0.0; }
+    double operator()(const NoFfn&) const { return 0.0; }
     double operator()(const DenseFfn& f) const { return 3.0 * static_cast<double>(f.ffn_hidden_size); }
     double operator()(const MoeFfn& f) const {
       return 3.0 * (static_cast<double>(f.num_experts) * static_cast<double>(f.moe_ffn_hidden_size) +
@@ -235,6 +272,7 @@ Model read_model(const Node& root, Problems& problems) {
   map.optional("mtp", mtp, [&](const Node& n) { return read_mtp(n, m.kinds, problems); });
   m.mtp_num_layers = mtp.num_layers;
   m.mtp_kind = mtp.kind;
+  m.mtp_use_repeated_layer = mtp.repeated;
   map.done();
   if (problems.empty()) check_size(m, root, problems);
   return m;

@@ -10,6 +10,7 @@
 
 #include "sim/base/error.h"
 #include "sim/config/csv.h"
+#include "sim/config/file_role.h"
 
 namespace tessella {
 namespace {
@@ -203,7 +204,9 @@ std::vector<ModelAlias> load_model_aliases_text(const std::string& file_name, co
 }
 
 std::vector<MeasuredRun> load_measured_runs(const std::filesystem::path& file) {
-  return load_measured_runs_text(display_path(file), read_file(file));
+  const std::string text = read_file(file);
+  require_role(display_path(file), text, FileRole::measured_runs);
+  return load_measured_runs_text(display_path(file), text);
 }
 
 std::vector<ModelAlias> load_model_aliases(const std::filesystem::path& file) {

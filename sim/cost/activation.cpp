@@ -85,6 +85,15 @@ void keep_attention(Tensors& t, const Sizes& z, const GatedDeltaNet& a) {
   keep(t, "gdn_gated_out", z.q * u);
 }
 
+// The scan's backward starts from the input projection's output and the gated output; all between is computed again.
+void keep_attention(Tensors& t, const Sizes& z, const Mamba2& a) {
+  const double inner = d(a.inner_size()) * z.n_tp;
+  keep(t, "mamba_in_proj_out", 2.0 * d(a.in_proj_size()) * z.n_tp);
+  keep(t, "mamba_scan_out", 2.0 * inner);
+  keep(t, "mamba_norm_in", 2.0 * inner);
+  keep(t, "mamba_norm_out", z.q * inner);
+}
+
 void keep_ffn(Tensors& t, const Sizes& z, const DenseFfn& f, const ActivationShape&) {
   const double width = d(f.ffn_hidden_size) * z.n_tp;
   keep(t, "mlp_norm_in", 2.0 * z.n_sp * z.h);
@@ -110,11 +119,25 @@ void keep_ffn(Tensors& t, const Sizes& z, const MoeFfn& f, const ActivationShape
   // ETP multiplies the tokens of a rank and divides the width.
   const double received = z.n_sp * d(f.router_topk) * s.hot_load;
   const double width = received * d(f.moe_ffn_hidden_size);
-  keep(t, "dispatched_permuted_in", z.q * received * d(s.etp) * z.h, {M::moe});
+  const double in = f.moe_latent_size > 0 ? d(f.moe_latent_size) : z.h;
+  keep(t, "dispatched_permuted_in", z.q * received * d(s.etp) * in, {M::moe});
   keep(t, "expert_fc1_out", 2.0 * up * width, {M::moe});
   keep(t, "expert_act_out", 2.0 * width, {M::moe, M::moe_act});
-  if (!s.probs_before_fc2) keep(t, "combine_unpermute_in", 2.0 * received * z.h, {M::moe});
+  if (!s.probs_before_fc2) keep(t, "combine_unpermute_in", 2.0 * received * in, {M::moe});
+  if (f.moe_latent_size > 0) keep(t, "latent_combined", z.q * z.n_sp * in, {M::moe}); // input of the projection back
 }
+
+void keep_ffn(Tensors&, const Sizes&, const NoFfn&, const ActivationShape&) {}
+
+// The attention half with its norm; the other half begins with its own.
+template <class A>
+void keep_half(Tensors& t, const Sizes& z, const A& attention) {
+  keep(t, "layer_input", 2.0 * z.n_sp * z.h);
+  keep(t, "input_norm_out", z.q * z.n_sp * z.h, {M::layernorm});
+  keep_attention(t, z, attention);
+}
+
+void keep_half(Tensors&, const Sizes&, const NoAttention&) {}
 
 bool dropped(const KeptTensor& tensor, const Recompute& recompute) {
   return std::any_of(tensor.dropped_by.begin(), tensor.dropped_by.end(), [&](M m) { return recompute.has(m); });
@@ -125,9 +148,7 @@ bool dropped(const KeptTensor& tensor, const Recompute& recompute) {
 std::vector<KeptTensor> kept_tensors(std::int64_t hidden_size, const LayerKind& kind, const ActivationShape& shape) {
   const Sizes z = sizes(hidden_size, shape);
   Tensors t;
-  keep(t, "layer_input", 2.0 * z.n_sp * z.h);
-  keep(t, "input_norm_out", z.q * z.n_sp * z.h, {M::layernorm});
-  std::visit([&](const auto& a) { keep_attention(t, z, a); }, kind.attention);
+  std::visit([&](const auto& a) { keep_half(t, z, a); }, kind.attention);
   std::visit([&](const auto& f) { keep_ffn(t, z, f, shape); }, kind.ffn);
   return t;
 }

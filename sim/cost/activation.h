@@ -3,13 +3,17 @@
 // The list follows layer_costs section 8.3 (flash attention, sequence parallelism, balanced routing; the tensors of the
 // Megatron-MoE-ModelZoo memory estimator), and goes beyond it where a model has more than that estimator knows: inputs
 // of q/k norms, output gates, sliding windows (no change: flash attention keeps no scores), dense layers, Gated
-// DeltaNet.
+// DeltaNet, Mamba-2, layers without an FFN or without attention, latent experts.
 //
 // Gated DeltaNet, derived from Megatron-LM's gated_delta_net.py and the tensors that flash-linear-attention's
 // chunk_gated_delta_rule saves (it recomputes w, u and the chunk states in backward), per token and with q = d_k H_k,
 // u = d_v H_v, everything / TP: convolution input 2(2q + u); normed q and k before the repetition to value heads
 // 2 * 2q; repeated q and k 2 * 2 d_k H_v; v 2u; gate 2u; decay 4 H_v; alpha and beta 2 * 2 H_v; the 64 x 64 chunk
 // matrix 2 * 64 H_v; core output 2u; its norm 2u; the gated product (output projection input) e u.
+//
+// Mamba-2, from what mamba_ssm's mamba_split_conv1d_scan_combined saves (its backward runs convolution and chunk states
+// again): the input projection's output, the scan's output before and after the gate, the norm's output. Latent experts
+// keep tokens in the latent width, and what they combine to as the input of the projection back.
 //
 // Bytes are doubles: they are sums of products that a hostile input can push past 2^63; memory.h rounds once.
 // Complexity: O(tensors), below 40.

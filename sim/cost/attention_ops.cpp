@@ -63,13 +63,22 @@ void head_exchange(ChainBuilder& b, const LayerContext& c, std::int64_t width) {
                c.comm.collective("cp_a2a", Collective::all_to_all, GroupKind::cp, elements(c.n, width) * kBytesBf16));
 }
 
-// The softmax core or the delta rule, with the exchanges of context parallelism around it.
+OpDetail state_kernel(const LayerContext& c, const char* name, bool backward, const GdnShape& shape) {
+  return c.kernels.gdn(name, backward, shape);
+}
+
+OpDetail state_kernel(const LayerContext& c, const char* name, bool backward, const SsdShape& shape) {
+  return c.kernels.ssd(name, backward, shape);
+}
+
+// The softmax core or the one that carries a state, with the exchanges of context parallelism around it.
 void core(ChainBuilder& b, const LayerContext& c, const AttentionPlan& plan, bool backward) {
-  if (plan.gdn) {
-    const GdnCore& g = *plan.gdn;
+  if (plan.state) {
+    const StateCore& g = *plan.state;
     head_exchange(b, c, backward ? g.out_width : g.in_width);
     b.section(Role::attention, "core");
-    b.kernel(c.kernels.gdn(backward ? "core_bwd" : "core", backward, g.shape));
+    const char* name = backward ? "core_bwd" : "core";
+    b.kernel(std::visit([&](const auto& shape) { return state_kernel(c, name, backward, shape); }, g.shape));
     head_exchange(b, c, backward ? g.in_width : g.out_width);
     return;
   }

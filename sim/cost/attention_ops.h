@@ -1,10 +1,11 @@
-// The attention half of a layer, from its first norm to its residual: GQA/MHA, MLA and Gated DeltaNet as one plan of
-// projections and kernels, emitted forward, backward and for weight gradients (layer_costs, sections 4 to 7).
+// The attention half of a layer, from its first norm to its residual: GQA/MHA, MLA, Gated DeltaNet and Mamba-2 as one
+// plan of projections and kernels, emitted forward, backward and for weight gradients (layer_costs, sections 4 to 7).
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "sim/cost/layer_context.h"
@@ -25,10 +26,11 @@ struct SoftmaxCore {
   std::int64_t kv_width = 0; // elements of keys and values per token on this rank
 };
 
-struct GdnCore {
-  GdnShape shape;             // of this rank's heads over the whole sequence
-  std::int64_t in_width = 0;  // elements per token that context parallelism exchanges before the kernel ...
-  std::int64_t out_width = 0; // ... and after it
+// A kernel that carries a state along the sequence: its cost does not grow with the square of it.
+struct StateCore {
+  std::variant<GdnShape, SsdShape> shape; // of this rank's heads over the whole sequence
+  std::int64_t in_width = 0;              // elements per token that context parallelism exchanges before the kernel ...
+  std::int64_t out_width = 0;             // ... and after it
 };
 
 // What a rank runs, in order.
@@ -39,13 +41,14 @@ struct AttentionPlan {
   std::vector<Projection> up;          // column-parallel; MLA: the up-projections
   std::vector<Streaming> before_core;  // rope, q/k norms, convolution
   std::optional<SoftmaxCore> softmax;  // exactly one of these two
-  std::optional<GdnCore> gdn;
+  std::optional<StateCore> state;
   std::vector<Streaming> after_core; // output gate, gated norm
   Projection out;                    // row-parallel
   bool latent = false;               // MLA: mla_up_proj recompute applies
 };
 
-AttentionPlan attention_plan(const LayerContext& c, const Attention& attention);
+// Nothing for a layer without attention.
+std::optional<AttentionPlan> attention_plan(const LayerContext& c, const Attention& attention);
 
 // From norm_1 to the first residual, role attention.
 void attention_forward(ChainBuilder& b, const LayerContext& c, const AttentionPlan& plan);

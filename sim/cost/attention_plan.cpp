@@ -92,17 +92,53 @@ AttentionPlan plan_of(const LayerContext& c, const GatedDeltaNet& a) {
   // Context parallelism gives each rank some heads of the whole sequence (all-to-all before and after).
   shape.key_heads = std::max<std::int64_t>(1, shape.key_heads / c.cp);
   shape.value_heads = std::max<std::int64_t>(1, shape.value_heads / c.cp);
-  plan.gdn = GdnCore{shape, in, u};
+  plan.state = StateCore{shape, in, u};
   plan.after_core.push_back(
       {"gated_norm", StreamKernel::norm_fwd, StreamKernel::norm_bwd, passes(3.0, c.n, u), passes(5.0, c.n, u)});
   plan.out = {"out_proj", {c.n, u, c.hidden}};
   return plan;
 }
 
+// As mamba_ssm's mamba_split_conv1d_scan_combined runs it: one convolution over x, B and C, which the backward pass
+// runs again before its own, the scan, the gated norm.
+AttentionPlan plan_of(const LayerContext& c, const Mamba2& a) {
+  const std::int64_t conv = a.conv_size() / c.tp;
+  const std::int64_t inner = a.inner_size() / c.tp;
+  const std::int64_t in = a.in_proj_size() / c.tp;
+  AttentionPlan plan;
+  plan.gather_width = c.hidden;
+  plan.up = {{"in_proj", {c.n, c.hidden, in}}};
+  plan.before_core.push_back(
+      {"conv", StreamKernel::conv_fwd, StreamKernel::conv_bwd, passes(2.0, c.n, conv), passes(5.0, c.n, conv)});
+  SsdShape shape{c.scenario.batch.micro_batch_size,
+                 c.scenario.batch.seq_length,
+                 a.mamba_num_heads / c.tp,
+                 a.mamba_head_dim,
+                 a.n_groups / c.tp,
+                 a.ssm_state_size,
+                 a.chunk_size};
+  // Context parallelism as for the delta rule: some heads of the whole sequence, and the groups they belong to.
+  shape.heads = std::max<std::int64_t>(1, shape.heads / c.cp);
+  shape.groups = std::max<std::int64_t>(1, shape.groups / c.cp);
+  plan.state = StateCore{shape, in, inner};
+  plan.after_core.push_back(
+      {"gated_norm", StreamKernel::norm_fwd, StreamKernel::norm_bwd, passes(3.0, c.n, inner), passes(5.0, c.n, inner)});
+  plan.out = {"out_proj", {c.n, inner, c.hidden}};
+  return plan;
+}
+
 } // namespace
 
-AttentionPlan attention_plan(const LayerContext& c, const Attention& attention) {
-  return std::visit([&c](const auto& a) { return plan_of(c, a); }, attention);
+std::optional<AttentionPlan> attention_plan(const LayerContext& c, const Attention& attention) {
+  struct Planner {
+    const LayerContext& c;
+    std::optional<AttentionPlan> operator()(const NoAttention&) const { return std::nullopt; }
+    std::optional<AttentionPlan> operator()(const GroupedQueryAttention& a) const { return plan_of(c, a); }
+    std::optional<AttentionPlan> operator()(const MultiLatentAttention& a) const { return plan_of(c, a); }
+    std::optional<AttentionPlan> operator()(const GatedDeltaNet& a) const { return plan_of(c, a); }
+    std::optional<AttentionPlan> operator()(const Mamba2& a) const { return plan_of(c, a); }
+  };
+  return std::visit(Planner{c}, attention);
 }
 
 } // namespace tessella

@@ -23,7 +23,7 @@ Bytes whole(double bytes) {
 
 ExpertTraffic expert_traffic(const Scenario& s, const MoeFfn& moe) {
   ExpertTraffic t;
-  t.hidden_size = s.model.hidden_size;
+  t.hidden_size = expert_input_size(s.model.hidden_size, moe);
   t.num_experts = moe.num_experts;
   t.router_topk = moe.router_topk;
   t.topk_groups = moe.router_groups > 1 ? moe.router_topk_groups : 0;

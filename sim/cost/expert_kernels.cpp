@@ -11,6 +11,7 @@ namespace {
 // The two grouped layers on one rank, and how many rows they see.
 struct Experts {
   double rows = 0.0;
+  std::int64_t input = 0; // h, or the latent width
   std::int64_t width = 0; // f_e / ETP
   LinearShape fc1;
   LinearShape fc2;
@@ -19,7 +20,8 @@ struct Experts {
 Experts experts_of(const LayerContext& c, const MoeFfn& moe, std::span<const std::int64_t> tokens) {
   const std::int64_t width = moe.moe_ffn_hidden_size / c.scenario.parallelism.etp;
   const std::int64_t rows = std::accumulate(tokens.begin(), tokens.end(), std::int64_t{0});
-  return {static_cast<double>(rows), width, {0, c.hidden, (moe.gated ? 2 : 1) * width}, {0, width, c.hidden}};
+  const std::int64_t in = expert_input_size(c.hidden, moe);
+  return {static_cast<double>(rows), in, width, {0, in, (moe.gated ? 2 : 1) * width}, {0, width, in}};
 }
 
 class PassKernels {
@@ -68,20 +70,20 @@ std::vector<std::int64_t> spread_evenly(std::int64_t rows, std::int64_t experts)
 std::vector<OpDetail> expert_kernels(const LayerContext& c, const MoeFfn& moe, GemmPass pass,
                                      std::span<const std::int64_t> tokens) {
   const Experts e = experts_of(c, moe, tokens);
-  const double hidden = e.rows * static_cast<double>(c.hidden);
+  const double input = e.rows * static_cast<double>(e.input);
   const double width = e.rows * static_cast<double>(e.width);
   const double fc1_out = e.rows * static_cast<double>(e.fc1.out);
   PassKernels k(c, tokens);
   switch (pass) {
   case GemmPass::forward:
-    if (!dispatches_fp8(c)) k.cast("fc1_cast", hidden);
+    if (!dispatches_fp8(c)) k.cast("fc1_cast", input);
     k.gemm("fc1", pass, e.fc1);
     k.activation("act", moe.gated, false, width);
     k.cast("fc2_cast", width);
     k.gemm("fc2", pass, e.fc2);
     break;
   case GemmPass::dgrad:
-    if (!dispatches_fp8(c)) k.cast("fc2_grad_cast", hidden);
+    if (!dispatches_fp8(c)) k.cast("fc2_grad_cast", input);
     k.gemm("fc2_dgrad", pass, e.fc2);
     if (c.recompute.moe_act) k.activation("rc_act", moe.gated, false, width);
     k.activation("act_bwd", moe.gated, true, width);
@@ -89,9 +91,9 @@ std::vector<OpDetail> expert_kernels(const LayerContext& c, const MoeFfn& moe, G
     k.gemm("fc1_dgrad", pass, e.fc1);
     break;
   case GemmPass::wgrad: // both operands of each GEMM, transposed
-    k.cast("fc2_transpose_cast", width + hidden);
+    k.cast("fc2_transpose_cast", width + input);
     k.gemm("fc2_wgrad", pass, e.fc2);
-    k.cast("fc1_transpose_cast", hidden + fc1_out);
+    k.cast("fc1_transpose_cast", input + fc1_out);
     k.gemm("fc1_wgrad", pass, e.fc1);
     break;
   }

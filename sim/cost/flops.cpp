@@ -65,13 +65,26 @@ void add(LayerMacs& m, double h, const GatedDeltaNet& a, std::int64_t, FlopsConv
       h * (2.0 * q + 2.0 * u + 2.0 * heads) + d(a.conv_kernel) * (2.0 * q + u) + 4.0 * heads * v * v + h * u;
 }
 
+// Linear in the sequence. The scan is 7 d_inner N FLOPs per token in Megatron-LM's count, whatever the chunk; the
+// convolution is not counted.
+void add(LayerMacs& m, double h, const Mamba2& a, std::int64_t, FlopsConvention) {
+  const double inner = d(a.inner_size());
+  m.attention_linear = h * d(a.in_proj_size()) + 3.5 * inner * d(a.ssm_state_size) + inner * h;
+}
+
+void add(LayerMacs&, double, const NoAttention&, std::int64_t, FlopsConvention) {}
+
+void add(LayerMacs&, double, const NoFfn&) {}
+
 void add(LayerMacs& m, double h, const DenseFfn& f) {
   m.dense_ffn = (f.gated ? 3.0 : 2.0) * h * d(f.ffn_hidden_size);
 }
 
 void add(LayerMacs& m, double h, const MoeFfn& f) {
   const double matrices = f.gated ? 3.0 : 2.0;
-  m.routed = matrices * h * d(f.moe_ffn_hidden_size) * d(f.router_topk);
+  const double in = f.moe_latent_size > 0 ? d(f.moe_latent_size) : h;
+  // Into the latent width and back, once per token.
+  m.routed = matrices * in * d(f.moe_ffn_hidden_size) * d(f.router_topk) + 2.0 * h * d(f.moe_latent_size);
   m.shared = matrices * h * d(f.shared_ffn_hidden_size);
 }
 

@@ -2,7 +2,8 @@
 //
 // Megatron-LM's convention (num_floating_point_operations; layer_costs section 9.1). 1 multiply-add = 2; forward +
 // input gradient + weight gradient = 3 forwards; only the router's top-k experts count. Counted: attention projections,
-// the two rank-sized MLA norm terms, Gated DeltaNet with its convolution, core attention, dense, routed and shared FFN,
+// the two rank-sized MLA norm terms, Gated DeltaNet with its convolution, Mamba-2 with 7 d_inner N for its scan, core
+// attention, dense, routed (with the projections of latent experts) and shared FFN,
 // MTP blocks with their eh_proj and norms, and one logits GEMM for the model and each MTP layer. Not counted: router,
 // shared gate, other norms, softmax, embedding, rope, recompute.
 //   causal          half of core attention; a sliding window of W < s sees W - W(W-1)/(2s) keys on average: no half

@@ -187,6 +187,22 @@ OpDetail KernelCosts::gdn(const std::string& name, bool backward, const GdnShape
                        });
 }
 
+OpDetail KernelCosts::ssd(const std::string& name, bool backward, const SsdShape& s) {
+  const ProfileEntry* entry = find(backward ? "ssd_bwd" : "ssd_fwd", false);
+  if (entry == nullptr) return {};
+  const double tokens = count(s.batch * s.seq);
+  const double products = backward ? 2.0 : 1.0;
+  // Megatron's count of the scan: 7 d_inner N FLOPs per token (sim/cost/flops.h), twice that backward.
+  const Flops flops{products * 7.0 * tokens * count(s.heads * s.head_dim * s.state_size)};
+  const double dims = 2.0 * count(s.heads * s.head_dim) + 2.0 * count(s.groups * s.state_size); // x, y; B, C
+  const double states = entry->param("state_passes").value_or(0.0) * ssd_state_bytes(s);
+  return tensor_detail(name, *entry, flops, products * kBf16 * tokens * dims + states,
+                       [&](const ProfileEntry& e, std::int64_t sms) {
+                         const double alone = ssd_seconds(e, s);
+                         return sms > 0 ? alone * sm_persistent_factor(contention_.sms, contention_.sms - sms) : alone;
+                       });
+}
+
 OpDetail KernelCosts::stream(const std::string& name, StreamKernel kernel, double bytes) {
   OpDetail d;
   const ProfileEntry* entry = find(kStreamRows[static_cast<std::size_t>(kernel)], false);

@@ -60,6 +60,7 @@ class KernelCosts {
   // Softmax attention; `pairs` = query-key pairs per head and sequence that count as FLOPs.
   OpDetail attention(const std::string& name, bool backward, const AttentionShape& shape, double pairs);
   OpDetail gdn(const std::string& name, bool backward, const GdnShape& shape);
+  OpDetail ssd(const std::string& name, bool backward, const SsdShape& shape);
   OpDetail stream(const std::string& name, StreamKernel kernel, double bytes);
 
   // What the host needs to issue a kernel: no op is shorter than that times its kernels. 0 without row `host_op`.

@@ -30,7 +30,7 @@ Neighbour expert_neighbour(const Scenario& s, CommCosts& comm) {
     const std::int64_t rows = routed_rows(s, *moe);
     const double seconds =
         (comm.expert("", false, traffic, rows).duration + comm.expert("", true, traffic, rows).duration).seconds();
-    const double delivered = 2.0 * elements(rows, s.model.hidden_size) * traffic.bytes_per_element;
+    const double delivered = 2.0 * elements(rows, traffic.hidden_size) * traffic.bytes_per_element;
     if (seconds > 0.0) neighbour.hbm_rate = std::max(neighbour.hbm_rate, kHbmPassesPerByte * delivered / seconds);
   }
   return neighbour;
@@ -49,34 +49,39 @@ ContentionModel contention_model(const Scenario& s, CommCosts& comm) {
   return model;
 }
 
-void layer_forward(ChainBuilder& b, const LayerContext& c, const LayerKind& kind, const AttentionPlan& plan) {
-  attention_forward(b, c, plan);
-  if (const MoeFfn* moe = moe_of(kind))
-    moe_forward(b, c, *moe);
-  else
-    dense_forward(b, c, std::get<DenseFfn>(kind.ffn));
+// The halves of a layer, either of which may be missing.
+struct Halves {
+  std::optional<AttentionPlan> attention;
+  const DenseFfn* dense = nullptr;
+  const MoeFfn* moe = nullptr;
+};
+
+Halves halves_of(const LayerContext& c, const LayerKind& kind) {
+  return {attention_plan(c, kind.attention), std::get_if<DenseFfn>(&kind.ffn), moe_of(kind)};
 }
 
-void layer_backward(ChainBuilder& b, const LayerContext& c, const LayerKind& kind, const AttentionPlan& plan) {
+void layer_forward(ChainBuilder& b, const LayerContext& c, const Halves& layer) {
+  if (layer.attention) attention_forward(b, c, *layer.attention);
+  if (layer.moe != nullptr) moe_forward(b, c, *layer.moe);
+  if (layer.dense != nullptr) dense_forward(b, c, *layer.dense);
+}
+
+void layer_backward(ChainBuilder& b, const LayerContext& c, const Halves& layer) {
   if (c.recompute.layer) {
     b.prefix("rc_");
-    layer_forward(b, c, kind, plan);
+    layer_forward(b, c, layer);
     b.cut();
     b.prefix("");
   }
-  if (const MoeFfn* moe = moe_of(kind))
-    moe_backward(b, c, *moe);
-  else
-    dense_backward(b, c, std::get<DenseFfn>(kind.ffn));
-  attention_backward(b, c, plan);
+  if (layer.moe != nullptr) moe_backward(b, c, *layer.moe);
+  if (layer.dense != nullptr) dense_backward(b, c, *layer.dense);
+  if (layer.attention) attention_backward(b, c, *layer.attention);
 }
 
-void layer_wgrad(ChainBuilder& b, const LayerContext& c, const LayerKind& kind, const AttentionPlan& plan) {
-  if (const MoeFfn* moe = moe_of(kind))
-    moe_wgrad(b, c, *moe);
-  else
-    dense_wgrad(b, c, std::get<DenseFfn>(kind.ffn));
-  attention_wgrad(b, c, plan);
+void layer_wgrad(ChainBuilder& b, const LayerContext& c, const Halves& layer) {
+  if (layer.moe != nullptr) moe_wgrad(b, c, *layer.moe);
+  if (layer.dense != nullptr) dense_wgrad(b, c, *layer.dense);
+  if (layer.attention) attention_wgrad(b, c, *layer.attention);
 }
 
 template <class Forward, class Backward, class Wgrad>
@@ -91,16 +96,19 @@ OpChain make_chain(const LayerContext& c, std::int64_t rows, bool varies, Forwar
   return {f.take(), b.take(), w.take()};
 }
 
+// A layer whose host has lost its lead: it waits for token counts, or it is an attention between layers that do.
+bool waits_for_host(const Model& model, const LayerKind& kind) {
+  return moe_of(kind) != nullptr || (std::holds_alternative<NoFfn>(kind.ffn) && model.has_moe());
+}
+
 OpChain layer_chain(const LayerContext& c, const LayerKind& kind) {
-  const AttentionPlan plan = attention_plan(c, kind.attention);
-  const MoeFfn* moe = moe_of(kind);
-  const std::int64_t rows = moe == nullptr ? 1 : std::max<std::int64_t>(1, routed_rows(c.scenario, *moe));
+  const Halves layer = halves_of(c, kind);
+  const std::int64_t rows = layer.moe == nullptr ? 1 : std::max<std::int64_t>(1, routed_rows(c.scenario, *layer.moe));
   OpChain chain = make_chain(
-      c, rows, moe != nullptr && c.scenario.parallelism.ep > 1,
-      [&](ChainBuilder& b) { layer_forward(b, c, kind, plan); },
-      [&](ChainBuilder& b) { layer_backward(b, c, kind, plan); },
-      [&](ChainBuilder& b) { layer_wgrad(b, c, kind, plan); });
-  if (moe != nullptr) {
+      c, rows, layer.moe != nullptr && c.scenario.parallelism.ep > 1,
+      [&](ChainBuilder& b) { layer_forward(b, c, layer); }, [&](ChainBuilder& b) { layer_backward(b, c, layer); },
+      [&](ChainBuilder& b) { layer_wgrad(b, c, layer); });
+  if (waits_for_host(c.scenario.model, kind)) {
     const bool hidden = c.scenario.schedule.overlap_moe_expert_parallel_comm;
     wait_for_host({&chain.forward}, c.kernels.host_moe(), hidden);
     wait_for_host({&chain.backward, &chain.wgrad}, c.kernels.host_moe(), hidden);
@@ -167,10 +175,13 @@ ModelOps make_model_ops(const Scenario& scenario) {
         [&](ChainBuilder& b) { mtp_wgrad(b, c); });
   fill_p2p(ops, c);
   if (const auto f = measured_contention(scenario)) ops.exchange_beside_compute = f->communication;
+  if (scenario.bubble_filler.moves(Movable::checkpoint_hash))
+    ops.streaming = kernels.stream("", StreamKernel::copy, 1e9).contention;
   note_step_costs(scenario, kernels, comm);
 
   std::set<std::string> missing = comm.missing();
   missing.insert(kernels.missing().begin(), kernels.missing().end());
+  if (scenario.optimizer.offload && scenario.profile.find("host_link") == nullptr) missing.insert("host_link");
   if (!missing.empty()) throw NotCovered({missing.begin(), missing.end()});
   return ops;
 }

@@ -104,6 +104,7 @@ struct ModelOps {
   Provenance p2p_provenance = Provenance::assumed;
   // Slowdown of an expert exchange while the rank computes beside it, where the profile measured it.
   double exchange_beside_compute = 1.0;
+  Contention streaming; // of a kernel that streams from HBM, beside an expert exchange
 };
 
 // O(kinds * ops * knots). Throws NotCovered listing every missing profile row at once, those of sim/cost/step_costs.h

@@ -46,18 +46,21 @@ double rank_tokens(const ActivationShape& shape) {
 double dispatch_bytes(const Model& model, const MoeFfn& moe, const ActivationShape& shape, const Scenario& s) {
   const double rows = s.dispatcher == Dispatcher::allgather ? rank_tokens(shape) * d(s.parallelism.ep)
                                                             : rank_tokens(shape) * d(moe.router_topk) * shape.hot_load;
-  return 2.0 * 2.0 * rows * d(model.hidden_size);
+  return 2.0 * 2.0 * rows * d(expert_input_size(model.hidden_size, moe));
 }
 
-// Gradients alive inside one layer's backward: of the FFN's first output, and of its input.
+// Gradients alive inside one layer's backward: of the FFN's (without one: the mixer's) first output, and of its input.
 double gradient_bytes(const Model& model, const LayerKind& kind, const ActivationShape& shape) {
   const double h = d(model.hidden_size);
   if (const MoeFfn* moe = moe_of(kind)) {
     const double rows = rank_tokens(shape) * d(moe->router_topk) * shape.hot_load;
-    return 2.0 * rows * ((moe->gated ? 2.0 : 1.0) * d(moe->moe_ffn_hidden_size) + h);
+    return 2.0 * rows *
+           ((moe->gated ? 2.0 : 1.0) * d(moe->moe_ffn_hidden_size) + d(expert_input_size(model.hidden_size, *moe)));
   }
-  const auto& f = std::get<DenseFfn>(kind.ffn);
-  return 2.0 * d(shape.tokens) * ((f.gated ? 2.0 : 1.0) * d(f.ffn_hidden_size) / d(shape.tp) + h);
+  if (const auto* f = std::get_if<DenseFfn>(&kind.ffn))
+    return 2.0 * d(shape.tokens) * ((f->gated ? 2.0 : 1.0) * d(f->ffn_hidden_size) / d(shape.tp) + h);
+  const auto* mamba = std::get_if<Mamba2>(&kind.attention); // of its input projection
+  return 2.0 * d(shape.tokens) * ((mamba == nullptr ? 0.0 : d(mamba->in_proj_size()) / d(shape.tp)) + h);
 }
 
 // The largest working set of any layer kind this rank runs.
@@ -128,7 +131,8 @@ RankMemory model_state(const RankParams& params, const Parallelism& p, const Opt
   m.gradients = bytes(kGradient * all);
   const double dense_shards = optimizer.distributed ? d(p.dp() * p.cp) : 1.0;
   const double expert_shards = optimizer.distributed ? d(p.edp()) : 1.0;
-  m.optimizer = bytes(kAdam * (d(params.dense) / dense_shards + d(params.expert) / expert_shards));
+  if (!optimizer.offload)
+    m.optimizer = bytes(kAdam * (d(params.dense) / dense_shards + d(params.expert) / expert_shards));
   return m;
 }
 

@@ -1,7 +1,8 @@
 // Does it fit? Peak bytes of every pipeline rank, from the parameters it holds and the order its schedule runs in.
 //
 // Model state (layer_costs section 8.1): bf16 weights 2, fp32 main gradients 4, Adam 12 (fp32 master, two moments)
-// bytes per parameter; with the distributed optimizer 12 / D, D = DP * CP for dense and EDP for expert parameters. FP8
+// bytes per parameter; with the distributed optimizer 12 / D, D = DP * CP for dense and EDP for expert parameters; none
+// of these when the optimizer is offloaded. FP8
 // keeps the bf16 weights and adds two one-byte copies (row- and column-wise) of every layer matrix, cached over
 // micro-batches.
 //

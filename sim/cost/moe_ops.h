@@ -1,5 +1,6 @@
 // The MoE half of a layer: router, permutation, dispatch, experts, combine, and the shared expert, which runs serially
-// before the router as in Megatron without shared-expert overlap (layer_costs, sections 4 to 7).
+// before the router as in Megatron without shared-expert overlap (layer_costs, sections 4 to 7). Latent experts
+// (Nemotron-3 Super) see tokens projected down before they are permuted and up after they are combined.
 //
 // Where tokens are copied depends on the dispatcher. alltoall (and EP = 1) permutes before the exchange and restores
 // after it; with several local experts the received chunks are sorted again. deepep, hybridep and allgather exchange

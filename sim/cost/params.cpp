@@ -38,19 +38,36 @@ ParamCount of(std::int64_t h, const GatedDeltaNet& a) {
   return p;
 }
 
+// The convolution has a bias; A_log, D and dt_bias: one each per head. Norm and convolution are cut with the heads.
+ParamCount of(std::int64_t h, const Mamba2& a) {
+  const std::int64_t inner = a.inner_size();
+  const std::int64_t conv = (a.conv_kernel + 1) * a.conv_size();
+  return {h * a.in_proj_size() + conv + 3 * a.mamba_num_heads + inner + inner * h, 0, 0};
+}
+
+ParamCount of(std::int64_t, const NoAttention&) {
+  return {};
+}
+
+ParamCount of(std::int64_t, const NoFfn&) {
+  return {};
+}
+
 ParamCount of(std::int64_t h, const DenseFfn& f) {
   return {(f.gated ? 3 : 2) * h * f.ffn_hidden_size, 0, 0};
 }
 
 std::int64_t expert_params(std::int64_t h, const MoeFfn& f) {
   const std::int64_t up = (f.gated ? 2 : 1) * f.moe_ffn_hidden_size;
-  return h * up + f.moe_ffn_hidden_size * h + (f.expert_bias ? up + h : 0);
+  const std::int64_t in = expert_input_size(h, f);
+  return in * up + f.moe_ffn_hidden_size * in + (f.expert_bias ? up + in : 0);
 }
 
 ParamCount of(std::int64_t h, const MoeFfn& f) {
   ParamCount p;
   p.tp_sharded = (f.gated ? 3 : 2) * h * f.shared_ffn_hidden_size;
-  p.replicated = h * f.num_experts + (f.router_bias ? f.num_experts : 0) + (f.shared_gate ? h : 0);
+  p.replicated =
+      h * f.num_experts + (f.router_bias ? f.num_experts : 0) + (f.shared_gate ? h : 0) + 2 * h * f.moe_latent_size;
   p.routed = f.num_experts * expert_params(h, f);
   return p;
 }
@@ -75,7 +92,9 @@ ParamCount ffn_params(std::int64_t hidden_size, const Ffn& ffn) {
 ParamCount layer_params(std::int64_t hidden_size, const LayerKind& kind) {
   ParamCount p = attention_params(hidden_size, kind.attention);
   p += ffn_params(hidden_size, kind.ffn);
-  p.replicated += 2 * hidden_size;
+  const bool attention = !std::holds_alternative<NoAttention>(kind.attention);
+  const bool ffn = !std::holds_alternative<NoFfn>(kind.ffn);
+  p.replicated += (attention ? hidden_size : 0) + (ffn ? hidden_size : 0);
   return p;
 }
 
@@ -105,7 +124,8 @@ ModelSize model_size(const Model& model) {
     size.total += layer;
     size.active += layer - idle_params(h, model.layer(i));
   }
-  if (model.mtp_num_layers > 0) size.mtp = model.mtp_num_layers * mtp_params(model).total();
+  if (model.mtp_num_layers > 0)
+    size.mtp = (model.mtp_use_repeated_layer ? 1 : model.mtp_num_layers) * mtp_params(model).total();
   return size;
 }
 
@@ -118,7 +138,7 @@ RankParams rank_params(const Model& model, const Partition& partition, std::span
     const StageContent& stage = partition.stages[static_cast<std::size_t>(s)];
     for (std::int32_t i = 0; i < stage.num_layers; ++i)
       sum += layer_params(model.hidden_size, model.layer(stage.first_layer + i));
-    if (stage.mtp_layers > 0) sum += mtp_params(model) * stage.mtp_layers;
+    if (stage.mtp_layers > 0) sum += mtp_params(model) * (model.mtp_use_repeated_layer ? 1 : stage.mtp_layers);
     if (stage.loss) sum.replicated += model.hidden_size; // final norm
     embedding = embedding || stage.embedding || stage.mtp_layers > 0;
     head = head || stage.loss || stage.mtp_layers > 0;

@@ -2,7 +2,8 @@
 //
 // Three buckets, because three degrees cut them: TP-sharded matrices, tensors every TP rank repeats (norms, routers,
 // the low-rank MLA projections, row-parallel biases: Megatron-LM's placement), and routed experts (over EP * ETP).
-// Counts per layer: layer_costs sections 5, 8.1 and 10; Gated DeltaNet and MTP as Megatron-LM builds them.
+// Counts per layer: layer_costs sections 5, 8.1 and 10; Gated DeltaNet, Mamba-2, latent projections (on every TP rank)
+// and MTP as Megatron-LM builds them.
 // Vocabulary padding to multiples of 128 * TP is left out (below 0.1 % of every model here).
 // Complexity: O(layers) for a model, O(1) for the rest.
 #pragma once
@@ -28,7 +29,7 @@ struct ParamCount {
 
 ParamCount attention_params(std::int64_t hidden_size, const Attention& attention);
 ParamCount ffn_params(std::int64_t hidden_size, const Ffn& ffn);
-// One decoder layer: attention, FFN, two norms.
+// One decoder layer: attention and FFN, each with its norm, as far as it has them.
 ParamCount layer_params(std::int64_t hidden_size, const LayerKind& kind);
 // Of one layer's routed parameters, those a token does not touch.
 std::int64_t idle_params(std::int64_t hidden_size, const LayerKind& kind);

@@ -7,6 +7,7 @@
 #include "sim/cost/comm_costs.h"
 #include "sim/cost/kernel_costs.h"
 #include "sim/cost/whole_pass.h"
+#include "sim/domain/kernel_forms.h"
 
 namespace tessella {
 namespace {
@@ -16,6 +17,7 @@ constexpr double kParamBytes = 2.0;
 // Per parameter: the norm reads the fp32 gradient; Adam reads gradient, master weight and two moments, writes the last
 // three and the bf16 parameter.
 constexpr double kAdamBytes = 4.0 + 16.0 + 12.0 + 2.0;
+constexpr double kStateBytes = 12.0; // master weight and two moments
 
 // As one rank holds them.
 struct Params {
@@ -69,12 +71,16 @@ OpDetail param_gather_of(const Scenario& s, CommCosts& comm, const Params& p) {
              buckets(s, comm, Collective::all_gather, GroupKind::edp, kParamBytes, p.experts, overlapped));
 }
 
-OpDetail optimizer_of(const Scenario& s, KernelCosts& kernels, const Params& p) {
+// Parameters whose optimizer state a rank holds.
+double optimizer_share(const Scenario& s, const Params& p) {
   const auto share = [&s](std::int64_t params, GroupKind group) {
     return static_cast<double>(params) / (s.optimizer.distributed ? static_cast<double>(shards(s, group)) : 1.0);
   };
-  return kernels.stream("optimizer", StreamKernel::optimizer,
-                        kAdamBytes * (share(p.dense, GroupKind::dp_cp) + share(p.experts, GroupKind::edp)));
+  return share(p.dense, GroupKind::dp_cp) + share(p.experts, GroupKind::edp);
+}
+
+OpDetail optimizer_of(const Scenario& s, KernelCosts& kernels, const Params& p) {
+  return kernels.stream("optimizer", StreamKernel::optimizer, kAdamBytes * optimizer_share(s, p));
 }
 
 OpDetail embedding_of(const Scenario& s, CommCosts& comm) {
@@ -115,13 +121,41 @@ OpDetail param_gather(const Scenario& s, std::int64_t dense_params, std::int64_t
   return comm_cost(s, [&](CommCosts& comm) { return param_gather_of(s, comm, {dense_params, expert_params}); });
 }
 
-OpDetail optimizer_step(const Scenario& s, std::int64_t dense_params, std::int64_t expert_params) {
+namespace {
+
+template <class Cost>
+OpDetail kernel_cost(const Scenario& s, Cost cost) {
   ContentionModel alone;
   alone.hbm_capacity = streaming_bandwidth(s.profile);
   KernelCosts kernels(s.profile, s.precision, alone);
-  OpDetail d = optimizer_of(s, kernels, {dense_params, expert_params});
+  OpDetail d = cost(kernels);
   require(kernels.missing());
   return d;
+}
+
+} // namespace
+
+OpDetail optimizer_step(const Scenario& s, std::int64_t dense_params, std::int64_t expert_params) {
+  return kernel_cost(s, [&](KernelCosts& kernels) { return optimizer_of(s, kernels, {dense_params, expert_params}); });
+}
+
+OpDetail state_transfer(const Scenario& s, std::int64_t dense_params, std::int64_t expert_params) {
+  const ProfileEntry* link = s.profile.find("host_link");
+  if (link == nullptr) throw NotCovered({"host_link"});
+  OpDetail d;
+  d.name = "state_transfer";
+  d.entry = row_name(link->op, link->dtype, link->tier);
+  d.provenance = link->provenance;
+  d.bytes = kStateBytes * optimizer_share(s, {dense_params, expert_params});
+  d.duration = round_to_picoseconds(stream_seconds(*link, d.bytes));
+  return d;
+}
+
+OpDetail checkpoint_hash(const Scenario& s, std::int64_t dense_params, std::int64_t expert_params) {
+  const double bytes = kParamBytes * static_cast<double>(dense_params + expert_params) +
+                       kStateBytes * optimizer_share(s, {dense_params, expert_params});
+  return kernel_cost(
+      s, [&](KernelCosts& kernels) { return kernels.stream("checkpoint_hash", StreamKernel::copy, bytes); });
 }
 
 OpDetail embedding_grad_reduce(const Scenario& s) {

@@ -22,6 +22,12 @@ std::int64_t overlap_buckets(const Scenario& scenario, std::int64_t dense_params
 OpDetail param_gather(const Scenario& scenario, std::int64_t dense_params, std::int64_t expert_params);
 // Gradient norm and Adam on this rank's share.
 OpDetail optimizer_step(const Scenario& scenario, std::int64_t dense_params, std::int64_t expert_params);
+// Once over the link to the host (profile row `host_link`, form stream): 12 bytes of Adam's state per parameter of this
+// rank's share. An offloaded optimizer pays it twice a step, in before and out after.
+OpDetail state_transfer(const Scenario& scenario, std::int64_t dense_params, std::int64_t expert_params);
+// A hash reads every byte of a checkpoint once: 2 per parameter held and 12 per parameter of the share, as fast as the
+// profile's elementwise kernels (row `copy`) stream from HBM.
+OpDetail checkpoint_hash(const Scenario& scenario, std::int64_t dense_params, std::int64_t expert_params);
 // Tied embeddings: the gradient's all-reduce between first and last stage; nothing otherwise or with PP = 1.
 OpDetail embedding_grad_reduce(const Scenario& scenario);
 

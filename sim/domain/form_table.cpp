@@ -37,6 +37,9 @@ const std::vector<FormSpec>& form_table() {
         {"sms", D::plain},
         {"chunk", D::plain},
         {"chunk_latency", D::seconds}}},
+      {"ssd_rate",
+       "launch + forward flops / peak + state_passes * state bytes / hbm",
+       {{"peak", D::flop_rate}, {"launch", D::seconds}, {"hbm", D::bandwidth}, {"state_passes", D::plain}}},
       {"stream", "launch + bytes / bandwidth", {{"launch", D::seconds}, {"bandwidth", D::bandwidth}}},
       {"collective",
        "latency + latency_per_rank * (ranks - 1) + (bytes + half_size * bytes / (bytes + onset)) / (link * efficiency "

@@ -90,6 +90,26 @@ struct GdnShape {
 double gdn_seconds(const ProfileEntry& entry, const GdnShape& shape);
 double gdn_flops(const GdnShape& shape, double chunk); // executed by the forward kernels
 
+// Chunked state space duality (Mamba-2) over one rank's heads.
+struct SsdShape {
+  std::int64_t batch = 1;
+  std::int64_t seq = 0;
+  std::int64_t heads = 0;
+  std::int64_t head_dim = 0;
+  std::int64_t groups = 0; // heads of one group share B and C
+  std::int64_t state_size = 0;
+  std::int64_t chunk = 0;
+};
+
+// Form ssd_rate: launch + forward FLOPs / peak + state_passes * bytes of the chunk states / hbm. The products run in
+// parallel over chunks; the states between chunks (fp32, head_dim x state_size per head) travel through memory.
+// A backward entry's peak is its rate in forward FLOPs.
+double ssd_seconds(const ProfileEntry& entry, const SsdShape& shape);
+// arXiv 2405.21060, section 6: per token, Q = chunk, N = state_size, P = head_dim: C B^T 2 Q N per group; per head 2 Q
+// P inside the chunk, 2 N P into the state and 2 N P out of it.
+double ssd_flops(const SsdShape& shape);
+double ssd_state_bytes(const SsdShape& shape); // of all chunk states, once
+
 // Form stream: launch + bytes / bandwidth (norms, activations, permutes, casts, optimizer).
 double stream_seconds(const ProfileEntry& entry, double bytes);
 

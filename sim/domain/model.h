@@ -45,7 +45,30 @@ struct GatedDeltaNet {
   bool operator==(const GatedDeltaNet&) const = default;
 };
 
-using Attention = std::variant<GroupedQueryAttention, MultiLatentAttention, GatedDeltaNet>;
+// Selective state space of Mamba-2 (arXiv 2405.21060), computed chunk by chunk (SSD). Names follow the public
+// configurations; the inner width is mamba_num_heads * mamba_head_dim.
+struct Mamba2 {
+  std::int64_t mamba_num_heads = 0;
+  std::int64_t mamba_head_dim = 0;
+  std::int64_t ssm_state_size = 0;
+  std::int64_t n_groups = 1; // heads of one group share B and C
+  std::int64_t conv_kernel = 0;
+  std::int64_t chunk_size = 128; // tokens that the kernels treat as one block
+  bool operator==(const Mamba2&) const = default;
+
+  std::int64_t inner_size() const { return mamba_num_heads * mamba_head_dim; }
+  // Channels of the short convolution: the input of the state space with its B and C.
+  std::int64_t conv_size() const { return inner_size() + 2 * n_groups * ssm_state_size; }
+  // Outputs of the input projection: those, the gate, and one step size per head.
+  std::int64_t in_proj_size() const { return conv_size() + inner_size() + mamba_num_heads; }
+};
+
+// The layer is an FFN alone (Nemotron-H writes its layers one by one: mixer, attention or FFN).
+struct NoAttention {
+  bool operator==(const NoAttention&) const = default;
+};
+
+using Attention = std::variant<GroupedQueryAttention, MultiLatentAttention, GatedDeltaNet, Mamba2, NoAttention>;
 
 struct DenseFfn {
   std::int64_t ffn_hidden_size = 0;
@@ -64,10 +87,18 @@ struct MoeFfn {
   bool shared_gate = false;
   std::int64_t router_groups = 1;      // group-limited routing: groups ...
   std::int64_t router_topk_groups = 1; // ... and how many of them a token may use
+  // Routed experts work on a projection of the hidden state of this width, and so does their exchange (Nemotron-3
+  // Super); 0 = on the hidden state. Router and shared experts are not touched.
+  std::int64_t moe_latent_size = 0;
   bool operator==(const MoeFfn&) const = default;
 };
 
-using Ffn = std::variant<DenseFfn, MoeFfn>;
+// The layer is a mixer or an attention alone.
+struct NoFfn {
+  bool operator==(const NoFfn&) const = default;
+};
+
+using Ffn = std::variant<DenseFfn, MoeFfn, NoFfn>;
 
 struct LayerKind {
   std::string name;
@@ -82,10 +113,11 @@ struct Model {
   std::int64_t vocab_size = 0;
   bool tie_embeddings = false;
   std::vector<LayerKind> kinds;
-  std::vector<std::int32_t> layers; // per decoder layer, an index into kinds
-  std::int64_t mtp_num_layers = 0;  // multi-token prediction; each is one more layer of mtp_kind + eh_proj
-  std::int32_t mtp_kind = 0;        // index into kinds
-  bool assumed = false;             // dimensions are our own guess, see `source`
+  std::vector<std::int32_t> layers;    // per decoder layer, an index into kinds
+  std::int64_t mtp_num_layers = 0;     // multi-token prediction; each is one more layer of mtp_kind + eh_proj
+  std::int32_t mtp_kind = 0;           // index into kinds
+  bool mtp_use_repeated_layer = false; // all MTP layers share one set of weights
+  bool assumed = false;                // dimensions are our own guess, see `source`
   std::string source;
   bool operator==(const Model&) const = default;
 
@@ -97,6 +129,9 @@ struct Model {
   bool has_moe() const;
 };
 
-const MoeFfn* moe_of(const LayerKind& kind); // nullptr when the FFN is dense
+const MoeFfn* moe_of(const LayerKind& kind); // nullptr when there are no experts
+
+// Elements of a token as routed experts see it.
+std::int64_t expert_input_size(std::int64_t hidden_size, const MoeFfn& moe);
 
 } // namespace tessella

@@ -43,6 +43,9 @@ void attention_rule(Judge& judge, const LayerKind& kind) {
   } else if (const auto* gdn = std::get_if<GatedDeltaNet>(&kind.attention)) {
     tensor_must_divide(judge, fmt::format("key_heads of layer kind '{}'", kind.name), gdn->key_heads);
     tensor_must_divide(judge, fmt::format("value_heads of layer kind '{}'", kind.name), gdn->value_heads);
+  } else if (const auto* mamba = std::get_if<Mamba2>(&kind.attention)) {
+    tensor_must_divide(judge, fmt::format("mamba_num_heads of layer kind '{}'", kind.name), mamba->mamba_num_heads);
+    tensor_must_divide(judge, fmt::format("n_groups of layer kind '{}'", kind.name), mamba->n_groups);
   }
 }
 
@@ -51,6 +54,7 @@ void ffn_rule(Judge& judge, const LayerKind& kind) {
     tensor_must_divide(judge, fmt::format("ffn_hidden_size of layer kind '{}'", kind.name), dense->ffn_hidden_size);
     return;
   }
+  if (moe_of(kind) == nullptr) return;
   const MoeFfn& moe = *moe_of(kind);
   if (moe.shared_ffn_hidden_size > 0)
     tensor_must_divide(judge, fmt::format("shared_ffn_hidden_size of layer kind '{}'", kind.name),

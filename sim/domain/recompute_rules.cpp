@@ -20,7 +20,7 @@ LayerTypes layer_types(const Model& model) {
   for (const LayerKind* kind : kinds_in_use(model)) {
     types.mla |= std::holds_alternative<MultiLatentAttention>(kind->attention);
     const MoeFfn* moe = moe_of(*kind);
-    types.dense |= moe == nullptr;
+    types.dense |= std::holds_alternative<DenseFfn>(kind->ffn);
     types.moe |= moe != nullptr;
     types.shared_experts |= moe != nullptr && moe->shared_ffn_hidden_size > 0;
   }

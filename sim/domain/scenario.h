@@ -52,6 +52,7 @@ struct Optimizer {
   bool distributed = true;
   bool overlap_grad_reduce = false;
   bool overlap_param_gather = false;
+  bool offload = false; // master weights and moments live in host memory between optimizer steps
   bool operator==(const Optimizer&) const = default;
 };
 

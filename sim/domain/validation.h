@@ -77,6 +77,7 @@ struct FactorValue {
 
 struct ValidationReport {
   std::vector<ValidationRow> rows;
+  std::int64_t teachers = 0; // runs that taught factors and intervals and are not among the rows; 0: the rows did
   ErrorSummary overall;
   std::vector<NamedSummary> classes; // "hopper dense", "hopper moe", ...
   std::vector<NamedSummary> groups;

@@ -7,21 +7,38 @@
 namespace tessella {
 
 BubbleFiller::BubbleFiller(const Program& program, const FillerOptions& options, const FillPlan& plan)
-    : options_(options), plan_(plan), ranks_(static_cast<std::size_t>(program.group_size)),
-      ep_block_(static_cast<std::size_t>(program.ep_block)), pools_(program.positions.size() * ranks_),
-      fullest_(pools_.size()), peak_bytes_(program.positions.size()) {
+    : program_(program), options_(options), plan_(plan), early_(program),
+      ranks_(static_cast<std::size_t>(program.group_size)), ep_block_(static_cast<std::size_t>(program.ep_block)),
+      pools_(program.positions.size() * ranks_), fullest_(pools_.size()), peak_bytes_(program.positions.size()) {
   auto places = static_cast<std::size_t>(program.num_fill_points);
   for (const auto& slots : program.schedule.ranks) {
     first_message_.push_back(places);
     places += slots.size();
   }
   if (options.policy->keeps_history) waits_.resize(places * ranks_);
+  find_last_micro_batches();
+}
+
+void BubbleFiller::find_last_micro_batches() {
+  for (std::size_t g = 0; g < program_.positions.size(); ++g) {
+    const Position& position = program_.positions[g];
+    last_micro_batch_.emplace_back(position.chunks.size());
+    for (const Slot& slot : program_.schedule.ranks[g])
+      for (const Action* a : {&slot.first, slot.second ? &*slot.second : nullptr})
+        if (a && a->kind == ActionKind::B && !program_.schedule.is_shadow(a->micro_batch))
+          last_micro_batch_[g][position.chunk_of(a->stage.value)] = a->micro_batch;
+  }
+}
+
+bool BubbleFiller::completes(std::size_t group, std::int32_t stage, std::int32_t micro_batch) const {
+  return last_micro_batch_[group][program_.positions[group].chunk_of(stage)] == MicroBatch{micro_batch};
 }
 
 void BubbleFiller::begin_step() {
   constexpr float kNewest = 2.0F / 11.0F;
   for (const Pool& p : pools_) TSL_CHECK(p.tasks.empty());
   sums_ = {};
+  early_.begin_step();
   std::fill(peak_bytes_.begin(), peak_bytes_.end(), 0);
   std::fill(fullest_.begin(), fullest_.end(), 0);
   for (Waits& w : waits_) {
@@ -36,9 +53,9 @@ void BubbleFiller::begin_step() {
 std::optional<Duration> BubbleFiller::at_its_place(std::size_t group, std::size_t rank, const PoolTask& task,
                                                    Duration actual) {
   Pool& p = pool(group, rank);
-  const bool full = !has_room(group, rank, task);
   if (!options_.policy->defers) return actual;
-  if (!full) {
+  if (!in_time(group, rank, task)) return take_all_of_weight(group, rank, task.weight) + actual;
+  if (has_room(group, rank, task)) {
     push(group, rank, task, actual);
     ++fullest_[group * ranks_ + rank];
     ++sums_.deferred;
@@ -54,12 +71,44 @@ std::optional<Duration> BubbleFiller::at_its_place(std::size_t group, std::size_
   return instead;
 }
 
+// The last gradients of a chunk wait for what the pool holds of it; its reduction can spare the rank's slack.
+bool BubbleFiller::in_time(std::size_t group, std::size_t rank, const PoolTask& task) const {
+  if (!completes(group, task.stage, task.micro_batch)) return true;
+  Duration left = task.estimate;
+  for (const PoolTask& t : pool(group, rank).tasks)
+    if (t.stage == task.stage) left += t.estimate;
+  return left <= plan_.slack[group][program_.positions[group].chunk_of(task.stage)];
+}
+
+Duration BubbleFiller::take_all_of_weight(std::size_t group, std::size_t rank, std::int32_t weight) {
+  Pool& p = pool(group, rank);
+  Duration work;
+  for (std::size_t i = 0; i < p.tasks.size();) {
+    if (p.tasks[i].weight != weight) {
+      ++i;
+      continue;
+    }
+    work += p.actual[i];
+    take(group, rank, i);
+    ++sums_.forced;
+  }
+  return work;
+}
+
+std::optional<std::size_t> BubbleFiller::oldest(std::size_t group, std::size_t rank,
+                                                std::optional<std::int32_t> stage) const {
+  const std::vector<PoolTask>& tasks = pool(group, rank).tasks;
+  for (std::size_t i = 0; i < tasks.size(); ++i)
+    if (!stage || tasks[i].stage == *stage) return i;
+  return std::nullopt;
+}
+
 bool BubbleFiller::has_room(std::size_t group, std::size_t rank, const PoolTask& task) const {
   const Pool& p = pool(group, rank);
   const auto held = static_cast<std::int64_t>(p.tasks.size());
   const std::int64_t most = options_.policy->together ? std::max(held, fullest_[group * ranks_ + rank]) : held;
   const std::int64_t room = options_.headroom_bytes.empty() ? INT64_MAX : options_.headroom_bytes[group];
-  return most < options_.pool && p.bytes + task.bytes <= room;
+  return most < options_.pool && held_bytes(group, rank) + task.bytes <= room;
 }
 
 void BubbleFiller::exchange_fill(std::size_t group) {
@@ -80,8 +129,22 @@ void BubbleFiller::push(std::size_t group, std::size_t rank, const PoolTask& tas
   p.actual.push_back(actual);
   p.bytes += task.bytes;
   sums_.pool_peak = std::max(sums_.pool_peak, static_cast<std::int64_t>(p.tasks.size()));
-  sums_.pool_peak_bytes = std::max(sums_.pool_peak_bytes, p.bytes);
-  peak_bytes_[group] = std::max(peak_bytes_[group], p.bytes);
+  note_bytes(group, rank);
+}
+
+void BubbleFiller::note_bytes(std::size_t group, std::size_t rank) {
+  sums_.pool_peak_bytes = std::max(sums_.pool_peak_bytes, held_bytes(group, rank));
+  peak_bytes_[group] = std::max(peak_bytes_[group], held_bytes(group, rank));
+}
+
+std::int64_t BubbleFiller::free_bytes(std::size_t group, std::size_t rank) const {
+  if (options_.headroom_bytes.empty()) return INT64_MAX;
+  std::int64_t largest = 0;
+  if (!program_.held_bytes.empty() && options_.defers_wgrad)
+    for (const std::int32_t stage : program_.positions[group].stages)
+      largest = std::max(largest, program_.held_bytes[static_cast<std::size_t>(stage)]);
+  const auto free_tasks = options_.pool - static_cast<std::int64_t>(pool(group, rank).tasks.size());
+  return options_.headroom_bytes[group] - held_bytes(group, rank) - free_tasks * largest;
 }
 
 void BubbleFiller::take(std::size_t group, std::size_t rank, std::size_t task) {

@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "sim/exec/early_work.h"
 #include "sim/exec/fill_policies.h"
 #include "sim/exec/fill_sums.h"
 #include "sim/exec/program.h"
@@ -24,6 +25,8 @@ struct FillerOptions {
   Duration decision_cost;
   std::vector<std::int64_t> headroom_bytes; // [position] memory that deferred tasks of one rank may hold; empty: any
 
+  bool defers_wgrad = true; // else weight gradients keep their place and only other work moves
+
   bool on() const { return policy != nullptr && (policy->pick != nullptr || policy->knowing != nullptr); }
 };
 
@@ -31,6 +34,8 @@ struct FillerOptions {
 struct FillPlan {
   std::vector<std::vector<Duration>> message_wait; // [position][slot]: wait for messages
   std::vector<Time> deadline;                      // [position]: end of its last action
+  // [position][chunk]: by how much the last gradients of a chunk may come later without delaying the end of the step
+  std::vector<std::vector<Duration>> slack;
 };
 
 class BubbleFiller {
@@ -49,8 +54,15 @@ class BubbleFiller {
     PoolTask task;
     Duration actual; // what it will really take, alone on the GPU; no policy sees it
   };
-  // A weight gradient reaches its place in the plan: defers it (nothing) or says which work to do there.
+  // A weight gradient reaches its place in the plan: defers it (nothing) or says how much work to do there.
   std::optional<Duration> at_its_place(std::size_t group, std::size_t rank, const PoolTask& task, Duration actual);
+  // Whether the stage's gradients are complete with this micro-batch.
+  bool completes(std::size_t group, std::int32_t stage, std::int32_t micro_batch) const;
+
+  EarlyWork& early() { return early_; }
+  // Memory for early work: what is left of the headroom when the pool is full of the largest tasks.
+  std::int64_t free_bytes(std::size_t group, std::size_t rank) const;
+  void note_bytes(std::size_t group, std::size_t rank); // after early work: for the peaks
 
   // The members of every EP group tell each other how full their pools are.
   void exchange_fill(std::size_t group);
@@ -58,6 +70,8 @@ class BubbleFiller {
   // The policy's choice among the rank's pool, which `view` need not hold yet; the task stays until take().
   std::optional<std::size_t> pick(std::size_t group, std::size_t rank, RankView view, Duration actual_gap) const;
   Work at(std::size_t group, std::size_t rank, std::size_t task) const;
+  // The oldest task of a stage, or of any stage.
+  std::optional<std::size_t> oldest(std::size_t group, std::size_t rank, std::optional<std::int32_t> stage) const;
   bool empty(std::size_t group, std::size_t rank) const { return pool(group, rank).tasks.empty(); }
   void take(std::size_t group, std::size_t rank, std::size_t task);
   // A cut task did `done` of its work.
@@ -80,6 +94,8 @@ class BubbleFiller {
   const Pool& pool(std::size_t group, std::size_t rank) const { return pools_[group * ranks_ + rank]; }
   bool has_room(std::size_t group, std::size_t rank, const PoolTask& task) const;
   void push(std::size_t group, std::size_t rank, const PoolTask& task, Duration actual);
+  bool in_time(std::size_t group, std::size_t rank, const PoolTask& task) const;
+  Duration take_all_of_weight(std::size_t group, std::size_t rank, std::int32_t weight);
 
   // In ps: mean of the steps before (weight 2 / 11 for the newest, as for a window of 10) and sum of this step.
   struct Waits {
@@ -89,15 +105,24 @@ class BubbleFiller {
     bool known = false;
   };
 
+  void find_last_micro_batches();
+  std::int64_t held_bytes(std::size_t group, std::size_t rank) const {
+    return pool(group, rank).bytes + early_.bytes(group, rank);
+  }
+
+  const Program& program_;
   FillerOptions options_;
   const FillPlan& plan_;
+  EarlyWork early_;
   std::size_t ranks_;
   std::size_t ep_block_;
   std::vector<Pool> pools_; // [group][rank]
   // [group][rank], alike in an EP group: the fullest pool at the last exchange, and what was deferred since
   std::vector<std::int64_t> fullest_;
   std::vector<std::size_t> first_message_; // [group]
-  std::vector<Waits> waits_;               // [place][rank], only when the policy keeps history
+  // [group][chunk] of its last backward
+  std::vector<std::vector<std::optional<MicroBatch>>> last_micro_batch_;
+  std::vector<Waits> waits_; // [place][rank], only when the policy keeps history
   FillSums sums_;
   std::vector<std::int64_t> peak_bytes_;
 };

@@ -80,18 +80,6 @@ class PositionRanks {
   std::vector<std::pair<std::size_t, double>> slow_; // ranks of the group with a slow dp lane, in any replica
 };
 
-// Chunks of a position in the order in which their last backward ends.
-std::vector<std::size_t> completion_order(const std::vector<Slot>& slots, const Position& position) {
-  std::vector<std::size_t> last(position.chunks.size(), 0);
-  for (std::size_t i = 0; i < slots.size(); ++i)
-    for (const Action* a : {&slots[i].first, slots[i].second ? &*slots[i].second : nullptr})
-      if (a && (a->kind == ActionKind::B || a->kind == ActionKind::W)) last[position.chunk_of(a->stage.value)] = i;
-  std::vector<std::size_t> order(last.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return last[a] < last[b]; });
-  return order;
-}
-
 void reduce_tied_embedding(const Program& program, const Replicas& replicas) {
   const Duration d = program.tied_embedding_reduce;
   if (d == Duration{}) return;
@@ -128,6 +116,17 @@ void drain(const Replicas& replicas, Time until) {
 
 } // namespace
 
+std::vector<std::size_t> completion_order(const std::vector<Slot>& slots, const Position& position) {
+  std::vector<std::size_t> last(position.chunks.size(), 0);
+  for (std::size_t i = 0; i < slots.size(); ++i)
+    for (const Action* a : {&slots[i].first, slots[i].second ? &*slots[i].second : nullptr})
+      if (a && (a->kind == ActionKind::B || a->kind == ActionKind::W)) last[position.chunk_of(a->stage.value)] = i;
+  std::vector<std::size_t> order(last.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return last[a] < last[b]; });
+  return order;
+}
+
 StepTracer::StepTracer(const Program& program, const TraceRequest& request, std::int64_t step,
                        std::vector<TraceEvent>& events)
     : program_(&program), step_(static_cast<std::int32_t>(step)), events_(&events) {
@@ -157,6 +156,7 @@ Time finish_step(const Program& program, const Replicas& replicas, const StepTra
   for (std::size_t i = 0; i < replicas.size(); ++i)
     for (std::size_t p = 0; p < positions.size(); ++p) {
       Group& g = replicas[i]->groups()[p];
+      if (!g.spare_left.empty()) advance_each(g.clock, g.spare_left, g.share(Share::optimizer));
       for (std::size_t r = 0; r < g.clock.size(); ++r)
         tracer.add(i, p, r, 'O', "optimizer", 0, g.clock[r] + program.norm_sync,
                    g.clock[r] + program.norm_sync + program.positions[p].optimizer);

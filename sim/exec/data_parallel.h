@@ -36,6 +36,9 @@ class StepTracer {
 // Index of the lane of data-parallel collectives in traces, after those of OpClass.
 inline constexpr std::int32_t kDataParallelLane = 4;
 
+// Chunks of a position in the order in which their last backward ends: that of their reductions.
+std::vector<std::size_t> completion_order(const std::vector<Slot>& slots, const Position& position);
+
 // Advances the clocks and books of all groups of all replicas to the end of the step; returns the makespan, to which
 // every rank's books then add up.
 Time finish_step(const Program& program, const std::vector<std::unique_ptr<Replica>>& replicas,

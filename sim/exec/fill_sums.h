@@ -9,8 +9,9 @@
 namespace tessella {
 
 struct FillSums {
-  Duration filled;            // idle time that weight gradients used
+  Duration filled;            // idle time that deferred and early work used on the compute lane
   Duration overrun;           // by which fills made their rank late
+  Duration early;             // recomputation, hashing and copies done before their place, alone on the GPU
   std::int64_t fills = 0;     // tasks run in idle time
   std::int64_t deferred = 0;  // tasks that left their place in the plan
   std::int64_t forced = 0;    // of those, tasks left over at the end of the actions
@@ -20,6 +21,7 @@ struct FillSums {
   FillSums& operator+=(const FillSums& o) {
     filled += o.filled;
     overrun += o.overrun;
+    early += o.early;
     fills += o.fills;
     deferred += o.deferred;
     forced += o.forced;

@@ -48,6 +48,33 @@ std::vector<std::int64_t> held_bytes(const Scenario& s, const std::vector<std::v
   return held;
 }
 
+// Numbers the recomputations of each stage in the order of its backward. Each holds an even share of the activations
+// that recomputing spares the stage.
+void number_ahead(const Scenario& s, std::vector<std::vector<PieceOps>>& stages, Program& program) {
+  const ActivationShape shape{s.tokens_per_tp_group(),
+                              s.parallelism.tp,
+                              s.parallelism.etp,
+                              s.parallelism.sequence_parallel,
+                              s.precision,
+                              true,
+                              1.0};
+  program.ahead.resize(stages.size());
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    std::vector<AheadWork>& ahead = program.ahead[i];
+    for (auto p = stages[i].rbegin(); p != stages[i].rend(); ++p)
+      for (PieceOps::Item& item : p->backward) {
+        if (item.recomputed == Duration{}) continue;
+        ahead.push_back(
+            {item.recomputed, 0, item.op.name, item.op.beside_waiting, item.op.beside_moving, item.op.provenance});
+        item.op.ahead = static_cast<std::int32_t>(ahead.size());
+      }
+    const StageContent& content = s.partition.stages[i];
+    const double spared = stage_activation(s.model, content, shape, {}).kept -
+                          stage_activation(s.model, content, shape, s.recompute).kept;
+    for (AheadWork& w : ahead) w.bytes = std::llround(std::ceil(spared / static_cast<double>(ahead.size())));
+  }
+}
+
 // F, B, I and W of one stage, indexed by ActionKind.
 std::array<Template, 4> stage_templates(const std::vector<PieceOps>& pieces) {
   std::array<Template, 4> t;
@@ -101,6 +128,7 @@ Program lower(const Scenario& scenario, const Schedule& schedule, const ModelOps
   PieceTable table(scenario, ops, program);
   std::vector<std::vector<PieceOps>> stages;
   for (const StageContent& content : scenario.partition.stages) stages.push_back(table.pieces_of(content));
+  if (scenario.bubble_filler.moves(Movable::recompute)) number_ahead(scenario, stages, program);
   for (const std::vector<PieceOps>& pieces : stages) {
     const auto at = static_cast<std::int32_t>(program.templates.size());
     for (Template& t : stage_templates(pieces)) program.templates.push_back(std::move(t));
@@ -111,6 +139,7 @@ Program lower(const Scenario& scenario, const Schedule& schedule, const ModelOps
   program.held_bytes = held_bytes(scenario, stages);
   program.p2p_flight = ops.p2p_latency + ops.p2p_message / ops.p2p_bandwidth;
   cost_positions(scenario, program);
+  add_spare_work(scenario, ops.streaming, program);
   return program;
 }
 

@@ -3,6 +3,17 @@
 #include <algorithm>
 
 namespace tessella {
+namespace {
+
+Duration recomputed(const OpCost& op) {
+  Duration sum;
+  if (op.cls != OpClass::compute || op.sync_width != 1) return sum;
+  for (const OpDetail& d : op.details)
+    if (d.name.rfind("rc_", 0) == 0) sum += d.duration;
+  return sum;
+}
+
+} // namespace
 
 PieceTable::PieceTable(const Scenario& scenario, const ModelOps& ops, Program& program)
     : scenario_(scenario), ops_(ops), program_(program) {
@@ -35,10 +46,10 @@ std::vector<PieceOps> PieceTable::pieces_of(const StageContent& content) {
 PieceOps PieceTable::piece(const OpChain& chain, std::int32_t moe_layer, PieceKind kind) {
   PieceOps p;
   p.kind = kind;
-  for (const OpCost& c : chain.forward) p.forward.push_back({op(c, moe_layer), c.role});
-  for (const OpCost& c : chain.backward) p.backward.push_back({op(c, moe_layer), c.role});
+  for (const OpCost& c : chain.forward) p.forward.push_back({op(c, moe_layer), c.role, {}});
+  for (const OpCost& c : chain.backward) p.backward.push_back({op(c, moe_layer), c.role, recomputed(c)});
   for (const OpCost& c : chain.wgrad) {
-    p.wgrad.push_back({op(c, moe_layer), c.role});
+    p.wgrad.push_back({op(c, moe_layer), c.role, {}});
     if (c.cls == OpClass::compute && c.sync_width == 1) p.wgrad.back().op.weight = ++program_.num_weights;
   }
   return p;

@@ -19,6 +19,7 @@ struct PieceOps {
   struct Item {
     Op op;
     Role role;
+    Duration recomputed = {}; // the part of a backward op that recomputes, at balanced load
   };
   std::vector<Item> forward;
   std::vector<Item> backward;

@@ -1,5 +1,7 @@
 #include "sim/exec/positions.h"
 
+#include <algorithm>
+#include <cmath>
 #include <span>
 
 #include "sim/cost/collective.h"
@@ -81,12 +83,54 @@ void cost_positions(const Scenario& scenario, Program& program) {
     }
     const RankParams all = rank_params(scenario.model, scenario.partition, position.stages, p);
     position.optimizer = optimizer_step(scenario, all.dense, all.expert).duration;
+    if (scenario.optimizer.offload) { // out after the update; in before, unless that is spare work
+      const bool fetched_early = scenario.bubble_filler.moves(Movable::optimizer_prefetch);
+      position.optimizer += state_transfer(scenario, all.dense, all.expert).duration * (fetched_early ? 1 : 2);
+    }
   }
   program.tied_embedding_reduce = embedding_grad_reduce(scenario).duration;
   if (p.world_size == 1) return;
   // One number per rank: the latency of an all-reduce over the job.
   const CollectiveModel collectives(scenario.cluster, scenario.profile);
   program.norm_sync = collectives.time(Collective::all_reduce, span_of_first(scenario.cluster, p.world_size), Bytes{4});
+}
+
+namespace {
+
+// Pieces long enough that a launch does not matter beside them.
+constexpr Duration kPiece{50'000'000};
+
+SpareWork in_pieces(const OpDetail& whole, Program& program) {
+  SpareWork w;
+  w.pieces = std::max<std::int64_t>(1, whole.duration.ps / kPiece.ps);
+  w.piece = {(whole.duration.ps + w.pieces - 1) / w.pieces};
+  w.provenance = whole.provenance;
+  const auto name = std::find(program.op_names.begin(), program.op_names.end(), whole.name);
+  w.name = static_cast<std::int32_t>(name - program.op_names.begin());
+  if (name == program.op_names.end()) program.op_names.push_back(whole.name);
+  return w;
+}
+
+} // namespace
+
+void add_spare_work(const Scenario& scenario, const Contention& streaming, Program& program) {
+  const BubbleFillerSpec& filler = scenario.bubble_filler;
+  for (Position& position : program.positions) {
+    const RankParams all = rank_params(scenario.model, scenario.partition, position.stages, scenario.parallelism);
+    if (filler.moves(Movable::checkpoint_hash)) {
+      SpareWork hash = in_pieces(checkpoint_hash(scenario, all.dense, all.expert), program);
+      hash.beside_waiting = Pace::slowed_by(streaming.waiting);
+      hash.beside_moving = Pace::slowed_by(streaming.moving);
+      position.spare.push_back(hash);
+    }
+    if (filler.moves(Movable::optimizer_prefetch)) {
+      const OpDetail whole = state_transfer(scenario, all.dense, all.expert);
+      SpareWork fetch = in_pieces(whole, program);
+      fetch.copies = true;
+      fetch.bytes = static_cast<std::int64_t>(std::ceil(whole.bytes / static_cast<double>(fetch.pieces)));
+      position.spare.push_back(fetch);
+    }
+  }
 }
 
 } // namespace tessella

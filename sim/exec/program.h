@@ -58,6 +58,7 @@ struct Op {
   std::int32_t moe_layer = 0;  // which load vector, for loads
   std::int32_t name = 0;       // index into Program::op_names
   std::int32_t weight = 0;     // of a movable weight gradient: what it accumulates into, from 1; 0 = not movable
+  std::int32_t ahead = 0;      // of a backward op: from 1, place in Program::ahead of its stage; 0 = recomputes nothing
   std::int32_t fill_point = 0; // from 1: waits for an exchange, and a rank may fill the wait; 0 = none
   Duration duration;           // fixed work
   Pace beside_waiting;         // compute: while an expert all-to-all waits on this rank (holds SMs)
@@ -86,10 +87,35 @@ struct ChunkSync {
   Duration gather_lead;
 };
 
+// Work of the whole step that a rank may do piece by piece in idle time; what is left at its end runs before the
+// optimizer.
+struct SpareWork {
+  std::int32_t name = 0; // index into Program::op_names
+  std::int64_t pieces = 0;
+  Duration piece;         // alone on the GPU
+  std::int64_t bytes = 0; // memory that a piece done early holds until the end of the step
+  // By a copy engine over the link to the host, which the NIC shares: beside no exchange, and the compute lane is free.
+  bool copies = false;
+  Pace beside_waiting;
+  Pace beside_moving;
+  Provenance provenance = Provenance::assumed;
+};
+
+// Recomputation in a backward op that may run ahead of it, once the forward of the micro-batch is over.
+struct AheadWork {
+  Duration duration;      // at balanced load; what a hotter rank needs beyond stays in the op
+  std::int64_t bytes = 0; // activations held from then until the op has run
+  std::int32_t name = 0;
+  Pace beside_waiting;
+  Pace beside_moving;
+  Provenance provenance = Provenance::assumed;
+};
+
 struct Position {
   std::vector<std::int32_t> stages; // held by this position, ascending; index = chunk
   std::vector<ChunkSync> chunks;    // [chunk]
   Duration optimizer;
+  std::vector<SpareWork> spare;
 
   std::size_t chunk_of(std::int32_t stage) const {
     return static_cast<std::size_t>(std::find(stages.begin(), stages.end(), stage) - stages.begin());
@@ -150,7 +176,8 @@ struct Program {
   double fabric_jitter = 0.0;
   std::vector<std::string> op_names;
   std::vector<std::int64_t> held_bytes; // [stage] what one deferred weight gradient keeps in memory; empty: nothing
-  std::int32_t num_weights = 0;         // movable ones
+  std::vector<std::vector<AheadWork>> ahead; // [stage] in the order of its backward; empty: nothing may run ahead
+  std::int32_t num_weights = 0;              // movable ones
   std::int32_t num_fill_points = 0;
 
   std::int32_t num_positions() const { return schedule.num_ranks; }

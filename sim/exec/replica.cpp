@@ -123,6 +123,7 @@ void Replica::run(std::int64_t step, std::int32_t index, std::uint64_t seed, Run
   for (std::size_t g = 0; g < groups_.size(); ++g)
     TSL_CHECK_OP(groups_[g].next_slot, ==, program_.schedule.ranks[g].size());
   TSL_CHECK(board_.empty());
+  note_spare_left();
   if (filler_) {
     sums_.fill = filler_->sums();
     sums_.pool_peak_bytes = filler_->peak_bytes();
@@ -220,7 +221,7 @@ void Replica::execute(std::int32_t g) {
   ++group.next_slot;
   finish(g, slot.first, leaves[0]);
   if (slot.second) finish(g, *slot.second, leaves[1]);
-  if (filler_ && group.next_slot == program_.schedule.ranks[static_cast<std::size_t>(g)].size()) run_leftovers(group);
+  if (filler_) run_what_is_due(group, slot);
   queue_if_ready(g);
 }
 

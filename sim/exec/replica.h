@@ -34,6 +34,7 @@ struct Group {
   std::vector<std::int64_t> tokens;  // [rank] routed rows received by all its layers and micro-batches
   std::int64_t routed = 0;           // rows routed to all ranks, before any were dropped
   std::vector<std::pair<std::size_t, const Handicap*>> handicaps; // (rank of the group, what ails it)
+  std::vector<Duration> spare_left; // [rank] spare work that found no idle time; empty: there is none
   std::size_t next_slot = 0;
   bool queued = false;
 
@@ -97,6 +98,19 @@ class Replica {
     bool exchange;
     Share rest; // how idle time is booked in which nothing waits or moves
   };
+  // Early work, in replica_early.cpp.
+  struct EarlyRun {
+    Duration duration;
+    Pace beside_waiting;
+    Pace beside_moving;
+    Provenance provenance;
+  };
+  bool run_early(Group& group, std::size_t r, const EarlyRun& work, const Gap& gap, Time until);
+  void recompute_ahead(Group& group, std::size_t r, const Gap& gap, Time until);
+  void fill_early(Group& group, std::size_t r, const Gap& gap);
+  bool skip_recomputed(const Group& group, const Op& op, const Action& a, bool differ); // work_ differs now?
+  void note_spare_left();
+
   bool fills(const Op& op) const;
   void plan_ahead(const Group& group, const Template& t, std::size_t index, const Action& a);
   bool defers(const Op& op, const Action& a) const;
@@ -109,7 +123,8 @@ class Replica {
   void fill_message_wait(Group& group, std::size_t which, std::span<const Time> arrival, Share idle);
   void pin_to_exchange(std::span<const Time> ends);                   // chains: the collective just run
   void pin_to_exchanges_before(const Template& t, std::size_t index); // overlapped: those an op waited for
-  void run_leftovers(Group& group);
+  void run_leftovers(Group& group, std::optional<std::int32_t> stage);
+  void run_what_is_due(Group& group, const Slot& slot);
   // Tokens of the EP group of a rank in the micro-batch of an op; nothing before its router has run.
   std::span<const std::int32_t> tokens_of(const Op& op, std::size_t rank) const;
   void trace_task(std::size_t g, std::size_t r, const PoolTask& task, Time begin, Time end);

@@ -98,7 +98,7 @@ bool Replica::durations(Group& group, const Op& op, const Action& a, std::size_t
     differ = count > 1;
   }
   if (!group.handicaps.empty()) differ = apply_handicaps(group, op, count, differ);
-  return differ;
+  return skip_recomputed(group, op, a, differ);
 }
 
 void Replica::run_compute(Group& group, const Op& op, const Action& a) {

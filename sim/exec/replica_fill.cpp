@@ -31,7 +31,8 @@ void Replica::plan_ahead(const Group& group, const Template& t, std::size_t inde
 }
 
 bool Replica::defers(const Op& op, const Action& a) const {
-  return op.weight > 0 && a.kind == ActionKind::B && filler_->options().policy->defers;
+  return op.weight > 0 && a.kind == ActionKind::B && filler_->options().policy->defers &&
+         filler_->options().defers_wgrad;
 }
 
 bool Replica::defer(Group& group, const Op& op, const Action& a, bool differ) {
@@ -136,6 +137,7 @@ void Replica::fill_gap(Group& group, std::size_t r, const Gap& gap, std::span<co
     sums.filled += min(clock, gap.ready) - from;
     sums.overrun += max(Duration{}, clock - gap.ready);
   }
+  fill_early(group, r, gap);
 }
 
 // An exchange of a chain: the rank is free while others arrive and while data moves.
@@ -205,19 +207,28 @@ void Replica::fill_message_wait(Group& group, std::size_t which, std::span<const
   const Duration wait = filler_->plan().message_wait[g][2 * group.next_slot + which];
   overlap_.begin(group.clock, 0);
   for (std::size_t r = 0; r < n_; ++r)
-    if (arrival[r] > group.clock[r] && !filler_->empty(g, r))
+    if (arrival[r] > group.clock[r] && (!filler_->empty(g, r) || filler_->early().any()))
       fill_gap(group, r, {group.clock[r] + wait, arrival[r], filler_->message_place(g, group.next_slot), false, idle},
                {});
 }
 
-void Replica::run_leftovers(Group& group) {
+// Tasks that nothing may delay any more: all of a stage, or of every stage.
+void Replica::run_leftovers(Group& group, std::optional<std::int32_t> stage) {
   const auto g = static_cast<std::size_t>(&group - groups_.data());
   overlap_.begin(group.clock, 0);
   for (std::size_t r = 0; r < n_; ++r)
-    while (!filler_->empty(g, r)) {
-      run_task(group, r, 0, std::nullopt);
+    while (const auto task = filler_->oldest(g, r, stage)) {
+      run_task(group, r, *task, std::nullopt);
       ++filler_->sums().forced;
     }
+}
+
+// After a slot: what the reduction of a chunk now waits for, and at the end everything.
+void Replica::run_what_is_due(Group& group, const Slot& slot) {
+  const auto g = static_cast<std::size_t>(&group - groups_.data());
+  for (const Action* a : {&slot.first, slot.second ? &*slot.second : nullptr})
+    if (a && a->kind == ActionKind::B && filler_->completes(g, a->stage.value, a->micro_batch.value))
+      run_leftovers(group, a->stage.value);
 }
 
 } // namespace tessella

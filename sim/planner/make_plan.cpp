@@ -14,8 +14,10 @@
 #include "sim/planner/overlap/pair_orders.h"
 #include "sim/planner/partition/baselines.h"
 #include "sim/planner/partition/certificate.h"
+#include "sim/planner/partition/coupled_caps.h"
 #include "sim/planner/partition/overlap_problem.h"
 #include "sim/planner/partition/partition_milp.h"
+#include "sim/planner/partition/rank_sum.h"
 #include "sim/planner/partition/refine.h"
 #include "sim/planner/search/fit.h"
 #include "sim/planner/simulate.h"
@@ -85,7 +87,8 @@ class Planner {
   void search(std::vector<PlanRow>& rows, PlanFile& plan) {
     auto centre = std::find_if(rows.begin(), rows.end(), [](const PlanRow& r) { return r.name == "serial"; });
     if (centre == rows.end()) centre = rows.begin();
-    const OverlapProblem both = overlap_problem(graph_, centre->partition, options_.radius, cost_, &memory_);
+    const Partition start_from = centre->partition;
+    const OverlapProblem both = overlap_problem(graph_, start_from, options_.radius, cost_, &memory_);
     const PartitionProblem& problem = both.pruned;
     plan.search.solver = options_.reference_milp ? "cbc" : "threshold";
     plan.search.radius = options_.radius;
@@ -94,10 +97,28 @@ class Planner {
     const auto start = std::chrono::steady_clock::now();
     const auto solution = options_.reference_milp ? solve_milp(problem) : solve_exact(problem);
     plan.search.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    if (!solution) return;
+    if (!solution) {
+      leanest_ = leanest_partition(both.whole, start_from);
+      return;
+    }
     const auto fits = [this](const Partition& p) { return memory_.slack(p).count >= 0; };
     rows.push_back(row("overlap", evened(graph_, partition_of_choice(problem, solution->choice), cost_, fits)));
     plan.certificate.surrogate_proven = solution->proven();
+    search_rank_sum(problem, start_from, rows, plan);
+  }
+
+  // Adds the row "rank_sum": the smallest largest sum of a rank's edges, none of them dearer than the baseline's
+  // bottleneck. Without that ceiling a rank makes up for a long chunk with a short one, and neighbours wait for both.
+  void search_rank_sum(const PartitionProblem& problem, const Partition& centre, std::vector<PlanRow>& rows,
+                       PlanFile& plan) {
+    const auto sums = solve_rank_sum(problem, centre);
+    if (!sums) return;
+    rows.push_back(row("rank_sum", partition_of_choice(problem, sums->choice)));
+    const double gap = sums->bottleneck.seconds() / sums->lower_bound.seconds() - 1.0;
+    plan.limits.push_back(fmt::format(
+        "rank sum: the pairs of the busiest rank take {:.3f} s in row rank_sum, {}", sums->bottleneck.seconds(),
+        sums->proven() ? std::string("proven smallest in the neighbourhood")
+                       : fmt::format("at most {:.2g} % above the smallest", 100.0 * gap)));
   }
 
   // The orders that the simulations of this partition ran.
@@ -173,16 +194,28 @@ class Planner {
     rows.push_back(std::move(refined));
   }
 
+  static std::string fullest_rank(const Leanest& l) {
+    const StageContent& c = l.partition.stages[static_cast<std::size_t>(l.fullest)];
+    std::string stages;
+    for (const std::int32_t s : l.stages) stages += fmt::format("{}{}", stages.empty() ? "" : ", ", s);
+    return fmt::format("\nthe fullest rank holds stage{} {}; most of it is stage {} with layers {} to {}: {:.1f} GB",
+                       l.stages.size() > 1 ? "s" : "", stages, l.fullest, c.first_layer,
+                       c.first_layer + c.num_layers - 1, static_cast<double>(l.held.count) / 1e9);
+  }
+
   std::string infeasible(const std::vector<PlanRow>& rows) const {
     const auto least_bad =
         std::max_element(rows.begin(), rows.end(), [](const PlanRow& a, const PlanRow& b) { return a.free < b.free; });
+    const bool known = leanest_ && -leanest_->missing.count >= least_bad->free.count;
     Scenario s = scenario_;
-    s.partition = least_bad->partition;
+    s.partition = known ? leanest_->partition : least_bad->partition;
+    const double missing = static_cast<double>(known ? leanest_->missing.count : -least_bad->free.count) / 1e9;
     std::string text =
         fmt::format("no partition of {} layers over {} stages fits within {} layers of the balanced one; the "
-                    "leanest of {} tried is {:.1f} GB short: {}",
-                    s.model.num_layers(), s.parallelism.num_stages(), options_.radius, rows.size(),
-                    -static_cast<double>(least_bad->free.count) / 1e9, verdict(memory_of(s, schedule_, 1.0)));
+                    "leanest{} is {:.1f} GB short: {}",
+                    s.model.num_layers(), s.parallelism.num_stages(), options_.radius,
+                    known && leanest_->proven ? "" : " found", missing, verdict(memory_of(s, schedule_, 1.0)));
+    if (known) text += fullest_rank(*leanest_);
     const std::vector<std::string> changes = changes_that_fit(scenario_);
     if (changes.empty()) return text + "\nno single change of recompute, chunks, micro-batch, EP, TP, PP or CP fits";
     text += "\nsingle changes that fit:";
@@ -223,6 +256,7 @@ class Planner {
   EdgeCost cost_;
   Duration flight_;
   std::int64_t simulations_ = 0;
+  std::optional<Leanest> leanest_; // where nothing fits
 };
 
 } // namespace

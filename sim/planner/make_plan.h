@@ -2,9 +2,10 @@
 // certificate. The steps, each in a file of its own:
 //
 //   overlap graph -> candidate ranges around the serial-balanced baseline -> exact smallest bottleneck edge, evened out
-//   -> simulate it and all baselines -> refine the fastest on simulated step time -> lower bound and gap
+//   -> exact smallest sum of the busiest rank's edges, none dearer than the baseline's bottleneck
+//   -> simulate both and all baselines -> refine the fastest on simulated step time -> lower bound and gap
 //
-// The bottleneck edge is only a surrogate: warm-up, cool-down, memory and routing decide too, hence the refinement. The
+// Both objectives are only surrogates: warm-up, cool-down, memory and routing decide too, hence the refinement. The
 // plan is never slower than a baseline that fits, because those are among what it chooses from.
 #pragma once
 

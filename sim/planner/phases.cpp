@@ -22,10 +22,14 @@ double toll_of(const Scenario& s, const Program& program) {
       if (op.cls == OpClass::compute && op.work == WorkKind::rank_load)
         work += program.curves[static_cast<std::size_t>(op.curve)].at(rows);
   std::int64_t weights = 0;
-  for (const std::int64_t layer : moe_layers(s.model))
-    if (layer < s.model.num_layers()) weights += ffn_params(s.model.hidden_size, s.model.layer(layer).ffn).routed;
+  std::int64_t width = s.model.hidden_size;
+  for (const std::int64_t layer : moe_layers(s.model)) {
+    const LayerKind& kind = layer < s.model.num_layers() ? s.model.layer(layer) : s.model.mtp_layer();
+    width = expert_input_size(s.model.hidden_size, *moe_of(kind)); // the same in all of them
+    if (layer < s.model.num_layers()) weights += ffn_params(s.model.hidden_size, kind.ffn).routed;
+  }
   const double layers = static_cast<double>(shape.layers);
-  const double tokens = layers * static_cast<double>(rows) * static_cast<double>(s.model.hidden_size) * 2.0;
+  const double tokens = layers * static_cast<double>(rows) * static_cast<double>(width) * 2.0;
   const double bytes = 2.0 * (2.0 * tokens + static_cast<double>(weights / (shape.ep * s.parallelism.etp)));
   return work == Duration{} ? 0.0 : bytes / s.cluster.node.scale_up.bandwidth.bytes_per_second / work.seconds();
 }

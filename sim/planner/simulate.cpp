@@ -83,6 +83,7 @@ FillerOptions filler_options(const Scenario& scenario, const Schedule& schedule,
   TSL_CHECK(options.policy != nullptr);
   options.pool = scenario.bubble_filler.pool;
   options.decision_cost = scenario.bubble_filler.decision_cost;
+  options.defers_wgrad = scenario.bubble_filler.moves(Movable::wgrad);
   if (!options.on()) return options;
   const MemoryReport memory = memory_of(scenario, schedule, hottest_load);
   for (const RankMemory& rank : memory.ranks)

@@ -4,6 +4,7 @@
 
 #include "sim/cost/layer_ops.h"
 #include "sim/exec/lower.h"
+#include "sim/planner/stage_chains.h"
 
 namespace tessella {
 namespace {
@@ -54,17 +55,8 @@ std::vector<TrafficRow> step_traffic(const Scenario& s) {
   const ModelOps ops = make_model_ops(s);
   const double per_rank = static_cast<double>(s.num_micro_batches()) / static_cast<double>(s.parallelism.pp);
   Traffic traffic;
-  for (const StageContent& stage : s.partition.stages) {
-    if (stage.embedding) traffic.add(ops.embedding, per_rank);
-    for (std::int64_t i = 0; i < stage.num_layers; ++i)
-      traffic.add(ops.kinds[static_cast<std::size_t>(s.model.layers[static_cast<std::size_t>(stage.first_layer + i)])],
-                  per_rank);
-    for (std::int64_t i = 0; i < stage.mtp_layers; ++i) {
-      traffic.add(ops.kinds[static_cast<std::size_t>(s.model.mtp_kind)], per_rank);
-      traffic.add(ops.mtp_extra, per_rank);
-    }
-    if (stage.loss) traffic.add(ops.head, per_rank);
-  }
+  for (const StageContent& stage : s.partition.stages)
+    for (const OpChain* chain : stage_chains(s.model, stage, ops)) traffic.add(*chain, per_rank);
   return traffic.rows();
 }
 

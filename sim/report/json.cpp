@@ -121,7 +121,8 @@ Json warnings_json(const Scenario& s, const RunResult& r) {
 Json filler_json(const Scenario& s, const FillSums& f) {
   return {{"policy", s.bubble_filler.policy}, {"fills", f.fills},
           {"deferred", f.deferred},           {"forced", f.forced},
-          {"pool_peak", f.pool_peak},         {"pool_peak_bytes", f.pool_peak_bytes}};
+          {"pool_peak", f.pool_peak},         {"pool_peak_bytes", f.pool_peak_bytes},
+          {"early_s", to_seconds(f.early)}};
 }
 
 Json pairs_json(const PairUse& p) {

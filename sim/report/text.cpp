@@ -262,6 +262,9 @@ std::string filler_text(const Scenario& s, const RunResult& r, const TextStyle& 
               fmt::format("weight gradients; {} left over at the end", format_count(f.forced))) +
          fact(style, "fullest pool", format_count(f.pool_peak),
               fmt::format("of {}, {} GiB", s.bubble_filler.pool, format_gib({f.pool_peak_bytes}))) +
+         (f.early.ps == 0 ? ""
+                          : fact(style, "early", format_duration(f.early),
+                                 "recomputed, hashed or fetched ahead of its place, sum over ranks")) +
          "\n";
 }
 

@@ -137,7 +137,9 @@ std::string validation_text(const ValidationReport& report) {
   auto to = std::back_inserter(out);
   fmt::format_to(to, "{} rows, {} judged, {} not modelled; {:.1f} s\n", report.rows.size(), report.overall.n,
                  report.overall.not_modelled, report.wall_s);
-  out += "errors in %, predicted / measured - 1; factors fitted on the other groups; raw: without any factor\n";
+  fmt::format_to(std::back_inserter(out),
+                 "errors in %, predicted / measured - 1; factors fitted on {}; raw: without any factor\n",
+                 report.teachers > 0 ? fmt::format("{} other runs", report.teachers) : "the other groups");
   add_summaries(out, "class", report.classes);
   add_summaries(out, "group", report.groups);
   std::map<std::string, int> reasons;

@@ -120,7 +120,8 @@ void ResultsDb::check_whole() const {
   const Statement statement = prepare(db_.get(), "PRAGMA quick_check(1)");
   if (!statement || sqlite3_step(statement.get()) != SQLITE_ROW) fail("check the database");
   const std::string answer = reinterpret_cast<const char*>(sqlite3_column_text(statement.get(), 0));
-  if (answer != "ok") throw InputError(path_, "the database is damaged: " + answer);
+  if (answer != "ok") // "*** in database main ***\nPage 2: ..."
+    throw InputError(path_, "the database is damaged: " + answer.substr(answer.rfind('\n') + 1));
   if (!prepare(db_.get(), fmt::format("SELECT {} FROM results LIMIT 0", column_list()))) fail("find the results table");
 }
 
@@ -128,6 +129,8 @@ ResultsDb::ResultsDb(const std::string& path, DbMode mode) : path_(path) {
   std::error_code error;
   const bool exists = std::filesystem::exists(path, error);
   if (mode == DbMode::read && !exists) throw InputError(path, "no such file");
+  if (mode == DbMode::read && std::filesystem::is_regular_file(path, error) && std::filesystem::file_size(path) == 0)
+    throw InputError(path, "is empty");
   if (exists && !std::filesystem::is_regular_file(path, error)) throw InputError(path, "is not a regular file");
   sqlite3* db = nullptr;
   const int how = mode == DbMode::create ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <tuple>
 
 #include "sim/base/check.h"
@@ -39,19 +40,18 @@ Progression progression_of(const Parallelism& p, GroupKind kind) {
   TSL_CHECK(false);
 }
 
-// Calls visit(ranks of a group) for every group, in the order of their first rank.
+// Calls visit(first rank) for every group of a kind, in order.
 template <class Visit>
-void for_each_group(const Parallelism& p, GroupKind kind, Visit visit) {
-  const Progression g = progression_of(p, kind);
+void for_each_start(const Parallelism& p, const Progression& g, Visit visit) {
   const std::int64_t block = g.stride * g.ranks;
   TSL_CHECK(block > 0 && p.world_size % block == 0);
-  std::vector<Rank> ranks(static_cast<std::size_t>(g.ranks));
   for (std::int64_t first = 0; first < p.world_size; first += block)
-    for (std::int64_t offset = 0; offset < g.stride; ++offset) {
-      for (std::size_t i = 0; i < ranks.size(); ++i)
-        ranks[i] = Rank(static_cast<std::int32_t>(first + offset + static_cast<std::int64_t>(i) * g.stride));
-      visit(ranks);
-    }
+    for (std::int64_t offset = 0; offset < g.stride; ++offset) visit(first + offset);
+}
+
+void fill(std::vector<Rank>& ranks, const Progression& g, std::int64_t start) {
+  for (std::size_t i = 0; i < ranks.size(); ++i)
+    ranks[i] = Rank(static_cast<std::int32_t>(start + static_cast<std::int64_t>(i) * g.stride));
 }
 
 // How many runs of equal keys ascending values form, and the longest run.
@@ -120,19 +120,32 @@ GroupSpan span_of_first(const Cluster& cluster, std::int64_t n) {
 }
 
 GroupSpan span_of(const Cluster& cluster, const Parallelism& p, GroupKind kind) {
-  GroupSpan widest;
-  bool first = true;
-  for_each_group(p, kind, [&](const std::vector<Rank>& ranks) {
+  // A group one leaf group further on has the same span; where all is one leaf group, one node further on.
+  const std::int64_t leaf = cluster.node.gpus * nodes_per_leaf_group(cluster);
+  const std::int64_t period = leaf < p.world_size ? leaf : cluster.node.gpus;
+  TSL_CHECK(period > 0);
+  std::vector<bool> seen(static_cast<std::size_t>(period));
+  const Progression g = progression_of(p, kind);
+  std::vector<Rank> ranks(static_cast<std::size_t>(g.ranks));
+  std::optional<GroupSpan> widest;
+  for_each_start(p, g, [&](std::int64_t start) {
+    const auto place = static_cast<std::size_t>(start % period);
+    if (seen[place]) return;
+    seen[place] = true;
+    fill(ranks, g, start);
     const GroupSpan span = span_of_ranks(cluster, ranks);
-    if (first || width(widest) < width(span)) widest = span;
-    first = false;
+    if (!widest || width(*widest) < width(span)) widest = span;
   });
-  return widest;
+  return *widest;
 }
 
 std::vector<std::vector<Rank>> groups_of(const Parallelism& p, GroupKind kind) {
+  const Progression g = progression_of(p, kind);
   std::vector<std::vector<Rank>> groups;
-  for_each_group(p, kind, [&](const std::vector<Rank>& ranks) { groups.push_back(ranks); });
+  for_each_start(p, g, [&](std::int64_t start) {
+    groups.emplace_back(static_cast<std::size_t>(g.ranks));
+    fill(groups.back(), g, start);
+  });
   return groups;
 }
 

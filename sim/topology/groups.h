@@ -40,7 +40,8 @@ struct GroupSpan {
 };
 
 // Span of the widest group of a kind: most nodes, then most leaf groups, then fewest ranks per node. All groups of a
-// kind have the same span unless the grid straddles nodes unevenly. O(world).
+// kind have the same span unless the grid straddles nodes unevenly. O(groups + ranks of those that start at different
+// places of a leaf group).
 GroupSpan span_of(const Cluster& cluster, const Parallelism& p, GroupKind kind);
 
 // Span of given ranks, in ascending order.

@@ -25,7 +25,7 @@ CommandResult run(const std::string& arguments) {
 
 json result(const std::string& arguments) {
   const CommandResult r = run("run " + arguments + " --json -");
-  REQUIRE(r.err == r.err);
+  REQUIRE_MESSAGE(!r.out.empty(), r.err);
   return json::parse(r.out);
 }
 
@@ -119,6 +119,13 @@ TEST_CASE("Output files appear whole") {
   CHECK(nowhere.exit_code == 2);
   for (const auto& entry : fs::directory_iterator(base)) CHECK_FALSE(contains(entry.path().string(), "tmp."));
   fs::remove_all(base);
+}
+
+TEST_CASE("A full disk behind standard output is said, and is no success") {
+  for (const std::string command : {"list schedules", "schedule 1f1b --csv -"}) {
+    const CommandResult r = run(command + " >/dev/full 2>/dev/null; echo $?");
+    CHECK_MESSAGE(r.out == "2\n", command);
+  }
 }
 
 TEST_CASE("list shows what can be named") {

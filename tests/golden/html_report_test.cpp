@@ -124,7 +124,7 @@ TEST_CASE("Every number on the page is that of the JSON inside") {
     CHECK_MESSAGE(page.dom.find(std::string("<section id=\"") + id + "\"") != std::string::npos, id);
 }
 
-TEST_CASE("The keyboard reaches every action, rank and zoom level") {
+TEST_CASE("The keyboard reaches every action, rank and zoom level; columns are wide enough") {
   const auto browser = browser_for_reports();
   if (!browser) return;
   const TempFolder folder;
@@ -145,6 +145,7 @@ TEST_CASE("The keyboard reaches every action, rank and zoom level") {
     const before = said("#closeup");
     press(document.querySelector("#closeup canvas"), "ArrowRight"); out.moved = before !== said("#closeup");
     out.pair = before;
+    out.hashes = [...document.querySelectorAll("#inputs code")].every((one) => one.getClientRects().length === 1);
     out.focus = [...document.querySelectorAll("canvas.focusable")].every((one) => one.tabIndex === 0 && one.getAttribute("aria-label"));)");
   CHECK(page.console == std::vector<std::string>{});
   const auto body = page.elements("body", "data-first");
@@ -161,6 +162,7 @@ TEST_CASE("The keyboard reaches every action, rank and zoom level") {
   CHECK(said("moved") == "true");
   CHECK(said("pair").find(" beside ") != std::string::npos);
   CHECK(said("focus") == "true");
+  CHECK(said("hashes") == "true"); // each on one line
 }
 
 TEST_CASE("Names from files stay text") {

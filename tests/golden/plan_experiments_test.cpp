@@ -6,10 +6,13 @@
 //            b_over_a_without, a_over_b_with; gain_over_uniform_with, gain_over_uniform_without
 //   ladder   Piper's estimates of measured runs (`runs`: model,nodes,pp,ep,micro_batches,tflops; `seq`) with one fitted
 //            rate: rate_tflops, error_max
+//   constraints  plans left after Piper's five constraints, exactly: each number has a `model`, five `left`, and the
+//            `repaired` left after the fifth with tokens per rank (`nodes`, `seq`, `micro_batches`)
 #include <doctest/doctest.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -105,6 +108,22 @@ Numbers ladder_numbers(const YAML::Node& study, const fs::path& folder) {
   return n;
 }
 
+void check_constraints(const YAML::Node& study, const YAML::Node& number) {
+  const auto name = number["model"].as<std::string>();
+  CAPTURE(name);
+  const auto in = piper_inputs(load_model("models/" + name + ".yaml"), study["seq"].as<std::int64_t>());
+  REQUIRE(in);
+  const auto micro_batches = study["micro_batches"].as<std::int64_t>();
+  PiperCluster cluster;
+  cluster.nodes = study["nodes"].as<std::int64_t>();
+  cluster.flash_attention = true;
+  const PiperModel model = with_widest_batch(in->model, cluster, micro_batches, 1);
+  CHECK(piper_search(model, cluster, micro_batches).left == number["left"].as<std::array<std::int64_t, 5>>());
+  cluster.per_rank_tokens = true;
+  CHECK(piper_search(model, cluster, micro_batches).left[4] == number["repaired"].as<std::int64_t>());
+  REQUIRE(!number["reason"].as<std::string>().empty());
+}
+
 Numbers numbers_of(const YAML::Node& study, const fs::path& folder) {
   const auto kind = study["study"].as<std::string>();
   if (kind == "ladder") return ladder_numbers(study, folder);
@@ -126,12 +145,16 @@ TEST_CASE("Experiments on plans give their expected numbers") {
     const YAML::Node study = YAML::LoadFile(file.string());
     if (!study["study"]) continue;
     const auto kind = study["study"].as<std::string>();
-    if (kind != "solvers" && kind != "flip" && kind != "ladder") continue;
+    if (kind != "solvers" && kind != "flip" && kind != "ladder" && kind != "constraints") continue;
     CAPTURE(file.string());
     ++studies;
+    if (kind == "constraints") {
+      for (const YAML::Node& number : study["numbers"]) check_constraints(study, number);
+      continue;
+    }
     const Numbers numbers = numbers_of(study, file.parent_path().parent_path());
     REQUIRE(study["numbers"].size() > 0);
     for (const YAML::Node& number : study["numbers"]) check(number, numbers);
   }
-  CHECK(studies >= 7);
+  CHECK(studies >= 8);
 }

@@ -122,11 +122,40 @@ const std::vector<Shape> kShapes = {
       "num_key_value_heads": 8, "head_dim": 128, "intermediate_size": 25600, "vocab_size": 151936,
       "tie_word_embeddings": false})",
      32.762123264},
+    // Layers one by one: mixers, attentions, FFNs. The smaller n_group is of the router, n_groups of the mixer.
+    {"nemotron_h_8b", R"({"model_type": "nemotron_h", "hidden_size": 4096, "num_hidden_layers": 52,
+      "hybrid_override_pattern": "M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M-", "mamba_num_heads": 128,
+      "mamba_head_dim": 64, "ssm_state_size": 128, "n_groups": 8, "conv_kernel": 4, "chunk_size": 128, "expand": 2,
+      "num_attention_heads": 32, "num_key_value_heads": 8, "attention_head_dim": 128, "intermediate_size": 21504,
+      "mlp_hidden_act": "relu2", "vocab_size": 131072, "tie_word_embeddings": false})",
+     8.10},
+    {"nemotron_3_nano", R"({"model_type": "nemotron_h", "hidden_size": 2688, "num_hidden_layers": 52,
+      "hybrid_override_pattern": "MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME", "mamba_num_heads": 64,
+      "mamba_head_dim": 64, "ssm_state_size": 128, "n_groups": 8, "conv_kernel": 4, "chunk_size": 128, "expand": 2,
+      "num_attention_heads": 32, "num_key_value_heads": 2, "head_dim": 128, "intermediate_size": 1856,
+      "n_routed_experts": 128, "num_experts_per_tok": 6, "n_shared_experts": 1, "n_group": 1, "topk_group": 1,
+      "moe_intermediate_size": 1856, "moe_shared_expert_intermediate_size": 3712, "mlp_hidden_act": "relu2",
+      "vocab_size": 131072, "tie_word_embeddings": false})",
+     31.58, "nemotron_3_nano"},
+    {"nemotron_3_super", R"({"model_type": "nemotron_h", "hidden_size": 4096, "num_hidden_layers": 88,
+      "hybrid_override_pattern":
+      "MEMEMEM*EMEMEMEM*EMEMEMEM*EMEMEMEMEM*EMEMEMEMEM*EMEMEMEMEM*EMEMEMEMEM*EMEMEMEM*EMEMEMEME",
+      "mamba_num_heads": 128, "mamba_head_dim": 64, "ssm_state_size": 128, "n_groups": 8, "conv_kernel": 4,
+      "chunk_size": 128, "num_attention_heads": 32, "num_key_value_heads": 2, "head_dim": 128,
+      "n_routed_experts": 512, "num_experts_per_tok": 22, "n_shared_experts": 1, "moe_latent_size": 1024,
+      "moe_intermediate_size": 2688, "moe_shared_expert_intermediate_size": 5376, "mlp_hidden_act": "relu2",
+      "num_nextn_predict_layers": 2, "mtp_hybrid_override_pattern": "*E", "vocab_size": 131072,
+      "tie_word_embeddings": false})",
+     120.67, "nemotron_3_super"},
     // Shapes that only their arithmetic checks: 16 layers of 64 experts, and a nested language model.
     {"olmoe_1b_7b", R"({"model_type": "olmoe", "hidden_size": 2048, "num_hidden_layers": 16,
       "num_attention_heads": 16, "num_key_value_heads": 16, "num_experts": 64, "num_experts_per_tok": 8,
       "intermediate_size": 1024, "vocab_size": 50304, "tie_word_embeddings": false})",
      (2.0 * 50304 * 2048 + 16.0 * (4.0 * 2048 * 2048 + 64.0 * 3 * 2048 * 1024 + 2048 * 64)) * 1e-9},
+    {"nemotron_4_340b", R"({"model_type": "nemotron", "hidden_size": 18432, "num_hidden_layers": 96,
+      "num_attention_heads": 96, "num_key_value_heads": 8, "intermediate_size": 73728, "vocab_size": 256000,
+      "hidden_act": "relu2", "tie_word_embeddings": false})",
+     341.0}, // 331.6 without embeddings and 9.4 of them: its technical report
     {"nested", R"({"model_type": "some_vl", "tie_word_embeddings": false, "text_config": {"model_type": "qwen2",
       "hidden_size": 896, "num_hidden_layers": 24, "num_attention_heads": 14, "num_key_value_heads": 2,
       "intermediate_size": 4864, "vocab_size": 151936}})",
@@ -150,7 +179,7 @@ std::string refusal(const std::string& json) {
 
 } // namespace
 
-TEST_CASE("Twenty public shapes import with their published totals") {
+TEST_CASE("Public shapes import with their published totals") {
   for (const Shape& shape : kShapes) {
     INFO(std::string(shape.name));
     const ImportedModel imported = import_hf("config.json", shape.json, shape.name);
@@ -200,7 +229,18 @@ TEST_CASE("A missing key lists its aliases; what no layer kind models is refused
         "has no number of layers; looked for num_hidden_layers, n_layer, num_layers");
   CHECK(refusal("[1]") == "is not a JSON object; expected a config.json");
   CHECK(refusal("{") == "is not JSON; expected a config.json");
-  CHECK(refusal(R"({"model_type": "nemotron_h"})") == "has Mamba layers, which no layer kind models");
+  CHECK(refusal(R"({"model_type": "nemotron_h"})") ==
+        "has Mamba-2 layers but no hybrid_override_pattern that says where");
+  CHECK(refusal(R"({"model_type": "jamba"})") ==
+        "has Mamba-1 layers, which no layer kind models (mamba2 is the one there is)");
+  CHECK(refusal(R"({"hidden_size": 64, "vocab_size": 9, "num_hidden_layers": 3, "hybrid_override_pattern": "MM"})") ==
+        "hybrid_override_pattern has 2 letters for 3 layers");
+  CHECK(
+      refusal(R"({"hidden_size": 64, "vocab_size": 9, "num_hidden_layers": 1, "hybrid_override_pattern": "X"})") ==
+      "hybrid_override_pattern has the letter 'X'; it may have M (a Mamba-2 mixer), * (an attention), - (a dense FFN), "
+      "E (a mixture of experts)");
+  CHECK(refusal(R"({"hidden_size": 64, "vocab_size": 9, "num_hidden_layers": 1, "hybrid_override_pattern": "M"})") ==
+        "has no Mamba heads; looked for mamba_num_heads, mamba_n_heads");
   CHECK(refusal(field(R"("num_experts": -3)")) == "num_experts is '-3', not a count");
   CHECK(refusal(field(R"("num_experts": 8, "moe_layer_freq": [0, 1])")) == "moe_layer_freq has 2 entries for 4 layers");
 }

@@ -109,6 +109,20 @@ TEST_CASE("a published pair on another basis: gpt-oss-120b, 5,993 tokens/s and 1
   CHECK(off(model_flops_per_token(model, 4096, FlopsConvention::causal).total() * 1e-9, implied) < 0.005);
 }
 
+TEST_CASE("Nemotron-3: published pairs, with Megatron-LM's two habits") {
+  // Its hybrid counter leaves the MTP projection out, and takes the Mamba width for twice the hidden size.
+  const FlopsBreakdown super =
+      model_flops_per_token(test::public_model("nemotron_3_super"), 4096, FlopsConvention::causal);
+  CHECK(off((super.total() - super.mtp) * 1e-9, 248.61e3 / 2969.34) < 0.001); // two MTP depths; one gives 79.1
+  Model nano = test::public_model("nemotron_3_nano");
+  CHECK(off(model_flops_per_token(nano, 8192, FlopsConvention::causal).total() * 1e-9, 20.77) < 0.001);
+  for (LayerKind& kind : nano.kinds)
+    if (auto* mamba = std::get_if<Mamba2>(&kind.attention)) mamba->mamba_num_heads = 2 * 2688 / 64;
+  const double counted = model_flops_per_token(nano, 8192, FlopsConvention::causal).total() * 1e-9;
+  for (const double published : {328e3 / 14719, 321e3 / 14336, 323e3 / 14507, 331e3 / 14890})
+    CHECK(off(counted, published) < 0.006);
+}
+
 TEST_CASE("case 17: FLOPs per step under both conventions") {
   const auto tflop = [](const char* name, std::int64_t samples, FlopsConvention c) {
     return model_flops(test::public_model(name), Batch{1, samples, 2048}, c).count * 1e-12;

@@ -44,6 +44,8 @@ constexpr PublicSize kSizes[] = {
     {"qwen3_8b", 8.19, 8.19, "model card: 8.2B"},
     {"nemotron4_15b", 15.6, 15.6, "paper: 12.5B and 3.2B of embeddings"},
     {"nemotron4_340b", 341.0, 341.0, "paper: 331.6B and 9.4B of embeddings"},
+    {"nemotron_3_nano", 31.58, 3.58, "model card: 31.6B, 3.6B active with embeddings"},
+    {"nemotron_3_super", 120.67, 12.77, "model card: 120B, 12B active; without MTP"},
     {"gpt3_20b", 20.2, 20.2, "12 L h^2 and the vocabulary"},
     {"grok1_314b", 316.5, 84.6, "Hugging Face: 316B"},
     {"moonlight_16b_a3b", 15.96, 2.92, "model card: 16B; 2.24B active without embeddings"},
@@ -93,6 +95,11 @@ TEST_CASE("per-layer figures of layer_costs sections 8.1 and 10") {
   const ParamCount ffn = ffn_params(next.hidden_size, next.layer(0).ffn);
   CHECK(off(static_cast<double>(ffn.total()), 1614.8e6) < 0.001);
   CHECK(off(static_cast<double>(ffn.total() - idle_params(next.hidden_size, next.layer(0))), 35.7e6) < 0.002);
+}
+
+TEST_CASE("Nemotron-3 Super: with the weights of one MTP block it is the 123.61 B that Megatron-Bridge has") {
+  const ModelSize size = model_size(test::public_model("nemotron_3_super"));
+  CHECK(off(static_cast<double>(size.total + size.mtp), 123.61e9) < 0.0005);
 }
 
 TEST_CASE("class sizes of the assumed models") {

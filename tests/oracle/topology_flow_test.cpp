@@ -11,6 +11,7 @@
 #include <string>
 
 #include "sim/base/rng.h"
+#include "sim/cost/collective.h"
 #include "sim/cost/wire.h"
 #include "sim/exec/flow_sim.h"
 #include "tests/support/clusters.h"
@@ -49,6 +50,29 @@ Parallelism grid(const Cluster& c, std::int64_t tp, std::int64_t ep) {
   return p;
 }
 
+double last_arrival(const Cluster& c, const std::vector<Transfer>& transfers) {
+  const auto ends = simulate_flows(ClusterGraph(c), flows_of(transfers));
+  return std::max_element(ends.begin(), ends.end())->seconds();
+}
+
+// HALO's phases as messages: I, inside the nodes, beside II, one message per remote node, between ranks of equal place;
+// then III, what II brought, inside the nodes.
+double halo_flow_seconds(const Cluster& c, double size) {
+  const auto n = static_cast<std::int32_t>(c.num_gpus());
+  const auto g = static_cast<std::int32_t>(c.node.gpus);
+  std::vector<Transfer> first, third;
+  for (std::int32_t from = 0; from < n; ++from)
+    for (std::int32_t to = 0; to < n; ++to) {
+      const bool inside = from / g == to / g;
+      if (inside && from != to) {
+        first.push_back({Rank(from), Rank(to), size / n});
+        third.push_back({Rank(from), Rank(to), size * (n - g) / n / g});
+      }
+      if (!inside && from % g == to % g) first.push_back({Rank(from), Rank(to), size * g / n});
+    }
+  return last_arrival(c, first) + last_arrival(c, third);
+}
+
 // Flows of random size, ends and start on a cluster with latencies.
 std::vector<Flow> random_flows(const Cluster& c, std::uint64_t seed, int count) {
   const Stream s(seed, Purpose::test, 2);
@@ -84,6 +108,24 @@ TEST_CASE("Flow level equals the closed forms with fixed routes") {
         CHECK(hashed >= fixed * (1.0 - 1e-9));
         CHECK(hashed <= 4.0 * fixed);
       }
+}
+
+TEST_CASE("HALO's three phases at flow level equal the closed form, as long as local links of a dragonfly are no "
+          "bottleneck") {
+  Cluster frontier = dragonfly_cluster(1); // NICs, GPUs and scale-up of Frontier; groups of 8 nodes
+  frontier.node.scale_up.bandwidth = Bandwidth{50e9};
+  Cluster few = frontier;
+  few.nodes = 2;
+  Cluster rail = rail_cluster(4);
+  for (const Cluster& c : {few, frontier, rail}) {
+    CAPTURE(c.nodes);
+    const double closed = CollectiveModel(c).halo_time(span_of_first(c, c.num_gpus()), Bytes{64'000'000}).seconds();
+    CHECK(halo_flow_seconds(c, 64e6) == doctest::Approx(closed).epsilon(1e-6));
+  }
+  // Minimal routes over thin local links: what the closed form, with its adaptive routes, leaves out.
+  frontier.fabric.local_link.bandwidth = Bandwidth{25e9};
+  CHECK(halo_flow_seconds(frontier, 64e6) >
+        1.5 * CollectiveModel(frontier).halo_time(span_of_first(frontier, 64), Bytes{64'000'000}).seconds());
 }
 
 TEST_CASE("A group that straddles nodes unevenly: the flow level is exact, the closed form takes the fullest node") {

@@ -2,6 +2,7 @@
 // knowledge never delays, and a policy cannot see what a rank cannot know.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <type_traits>
 
 #include "sim/exec/fill_plan.h"
@@ -45,6 +46,8 @@ bool same(const RunRecords& a, const RunRecords& b) {
 Program without_contention(Program p) {
   for (Template& t : p.templates)
     for (Op& op : t.ops) op.beside_waiting = op.beside_moving = Pace{};
+  for (std::vector<AheadWork>& stage : p.ahead)
+    for (AheadWork& w : stage) w.beside_waiting = w.beside_moving = Pace{};
   return p;
 }
 
@@ -129,6 +132,148 @@ TEST_CASE("With exact durations the estimates of a chain are the real waits, so 
     fills += r.sums.fill.fills;
   }
   CHECK(fills > 0);
+}
+
+namespace {
+
+// The same tokens everywhere, as the offline plan has them.
+class EvenLoads final : public LoadSource {
+ public:
+  void prepare(std::int64_t) override {}
+  RoutedRows rank_loads(std::int64_t, std::int32_t, std::int32_t, std::int32_t,
+                        std::span<std::int32_t> out) const override {
+    std::fill(out.begin(), out.end(), 400);
+    return {400 * std::ssize(out), 0};
+  }
+};
+
+RunRecords run_even(const Program& program, const FillerOptions& filler) {
+  EvenLoads loads;
+  RunOptions o;
+  o.filler = filler;
+  return run_program(program, &loads, false, o);
+}
+
+// Reductions of chunks, long enough to matter where they start late.
+Program with_reductions(Program p) {
+  p.overlap_grad_reduce = true;
+  for (Position& position : p.positions)
+    for (std::size_t c = 0; c < position.chunks.size(); ++c) {
+      position.chunks[c].dense_reduce = {3000 + 500 * static_cast<std::int64_t>(c)};
+      position.chunks[c].expert_reduce = {2000};
+    }
+  return p;
+}
+
+// A hash in pieces of 60, and state from the host in pieces of 90 that hold 5 bytes each.
+Program with_spare_work(Program p) {
+  for (Position& position : p.positions) {
+    SpareWork hash;
+    hash.pieces = 20;
+    hash.piece = {60};
+    hash.beside_waiting = hash.beside_moving = Pace::slowed_by(1.4);
+    SpareWork fetch;
+    fetch.pieces = 10;
+    fetch.piece = {90};
+    fetch.bytes = 5;
+    fetch.copies = true;
+    position.spare = {hash, fetch};
+  }
+  return p;
+}
+
+constexpr std::int64_t kSpare = 20 * 60 + 10 * 90;
+
+} // namespace
+
+// Gradients left for the end would hold up the reduction of their chunk.
+TEST_CASE("With durations as predicted, a greedy step is never later than the static one, reductions included") {
+  std::int64_t earlier = 0;
+  for (std::uint64_t seed = 0; seed < 150; ++seed) {
+    CAPTURE(seed);
+    const Program program = with_reductions(without_contention(RandomProgram(seed).program));
+    const RunRecords planned = run_even(program, options("none"));
+    const RunRecords filled = run_even(program, options("greedy"));
+    if (filled.sums.fill.overrun > Duration{0}) continue; // a message came when the plan did not say so
+    CHECK(filled.steps[0].makespan <= planned.steps[0].makespan);
+    earlier += filled.steps[0].makespan < planned.steps[0].makespan ? 1 : 0;
+  }
+  CHECK(earlier > 10);
+}
+
+TEST_CASE("Spare work: at the end of the step without a filler, in idle time with one, and never lost") {
+  std::int64_t early = 0;
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    CAPTURE(seed);
+    const Program plain = without_contention(RandomProgram(seed).program);
+    Program program = with_spare_work(plain);
+    for (Position& p : program.positions) p.spare[0].beside_waiting = p.spare[0].beside_moving = Pace{};
+    const std::int64_t ranks = static_cast<std::int64_t>(plain.positions.size()) * plain.group_size * plain.replicas;
+    for (const char* policy : {"none", "always_keep"}) {
+      const RunRecords r = run(program, seed, options(policy));
+      CHECK(r.steps[0].makespan == run(plain, seed, options("none")).steps[0].makespan + Duration{kSpare});
+      CHECK(r.steps[0].ledger_sum[Share::optimizer].ps == ranks * kSpare);
+    }
+    for (const char* policy : {"greedy", "look_ahead", "clairvoyant"}) {
+      const RunRecords r = run(program, seed, options(policy), 1, 1);
+      // What ran early and what ran at the end is all of it.
+      CHECK(r.steps[0].ledger_sum[Share::optimizer] + r.sums.fill.early == Duration{ranks * kSpare});
+      early += r.sums.fill.early.ps;
+      CHECK(same(r, run(program, seed, options(policy), 3, 1)));
+    }
+  }
+  CHECK(early > 0);
+}
+
+TEST_CASE("State from the host is held in memory until the optimizer, within the headroom") {
+  std::int64_t early = 0;
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    Program program = with_spare_work(RandomProgram(seed).program);
+    for (Position& p : program.positions) p.spare.erase(p.spare.begin());
+    FillerOptions o = options("greedy");
+    o.headroom_bytes.assign(program.positions.size(), 14);
+    const RunRecords r = run(program, seed, o, 1, 1);
+    CHECK(r.sums.fill.pool_peak_bytes <= 14); // two pieces of 5
+    early += r.sums.fill.early.ps;
+    o.headroom_bytes.assign(program.positions.size(), 4);
+    CHECK(run(program, seed, o, 1, 1).sums.fill.early == Duration{0});
+    // The pool comes first: room for three tasks of 10 is not given to copies.
+    program.held_bytes.assign(static_cast<std::size_t>(program.schedule.num_stages), 10);
+    o.pool = 3;
+    o.headroom_bytes.assign(program.positions.size(), 34);
+    CHECK(run(program, seed, o, 1, 1).sums.fill.early == Duration{0});
+  }
+  CHECK(early > 0);
+}
+
+TEST_CASE("Recomputation ahead: the same work, earlier; activations are held within the headroom") {
+  std::int64_t early = 0;
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    CAPTURE(seed);
+    const Program program = without_contention(RandomProgram(seed, true).program);
+    const Duration planned = work(run(program, seed, options("none")).steps[1].ledger_sum);
+    for (const char* policy : {"greedy", "look_ahead", "clairvoyant"}) {
+      FillerOptions o = options(policy);
+      const RunRecords r = run(program, seed, o);
+      CHECK(work(r.steps[1].ledger_sum) == planned);
+      CHECK(same(r, run(program, seed, o, 3)));
+      early += r.sums.fill.early.ps;
+      o.headroom_bytes.assign(program.positions.size(), 15);
+      CHECK(run(program, seed, o).sums.fill.pool_peak_bytes <= 14); // two of 7
+    }
+    CHECK(run(program, seed, options("clairvoyant")).sums.fill.overrun == Duration{0});
+    CHECK(run(program, seed, options("none")).sums.fill == FillSums{});
+  }
+  CHECK(early > 0);
+}
+
+TEST_CASE("Weight gradients may stay while other work moves") {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    FillerOptions o = options("greedy");
+    o.defers_wgrad = false;
+    const RunRecords r = run(with_spare_work(RandomProgram(seed).program), seed, o);
+    CHECK(r.sums.fill.deferred == 0);
+  }
 }
 
 // What a policy may see is its argument's type: only these members, all of them values or views of the rank's own

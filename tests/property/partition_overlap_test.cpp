@@ -8,6 +8,7 @@
 #include "sim/planner/overlap/overlap_graph.h"
 #include "sim/planner/partition/partition_exact.h"
 #include "sim/planner/partition/partition_milp.h"
+#include "sim/planner/partition/rank_sum.h"
 #include "sim/schedule/table.h"
 
 using namespace tessella;
@@ -85,15 +86,18 @@ bool respects(const PartitionProblem& p, const std::vector<std::int32_t>& choice
   return true;
 }
 
-std::optional<Duration> brute_force(const PartitionProblem& p, std::vector<std::int32_t>& choice, std::int32_t at) {
+using Objective = Duration (*)(const PartitionProblem&, const std::vector<std::int32_t>&);
+
+std::optional<Duration> brute_force(const PartitionProblem& p, std::vector<std::int32_t>& choice, std::int32_t at,
+                                    Objective objective = bottleneck_of_choice) {
   if (choice.size() == p.candidates.size())
-    return respects(p, choice) ? std::optional(bottleneck_of_choice(p, choice)) : std::nullopt;
+    return respects(p, choice) ? std::optional(objective(p, choice)) : std::nullopt;
   std::optional<Duration> best;
   const auto& stage = p.candidates[choice.size()];
   for (std::size_t c = 0; c < stage.size(); ++c) {
     if (stage[c].first_layer != at) continue;
     choice.push_back(static_cast<std::int32_t>(c));
-    const auto found = brute_force(p, choice, at + stage[c].num_layers);
+    const auto found = brute_force(p, choice, at + stage[c].num_layers, objective);
     choice.pop_back();
     if (found && (!best || *found < *best)) best = found;
   }
@@ -135,6 +139,79 @@ TEST_CASE("Threshold search finds what brute force finds, with and without limit
   }
   CHECK(infeasible > 5);
   CHECK(infeasible < 95);
+}
+
+TEST_CASE("The rank-sum search finds what brute force finds, with and without limits") {
+  int infeasible = 0;
+  int differs = 0; // from the partition with the smallest edge
+  for (std::uint64_t seed = 0; seed < 150; ++seed) {
+    CAPTURE(seed);
+    const std::int32_t vpp = 1 + static_cast<std::int32_t>(seed % 3);
+    const std::int64_t layers = 11 + static_cast<std::int64_t>(seed % 3);
+    Instance x = instance(seed, vpp == 1 ? 4 : 2, vpp, layers, 1);
+    if (seed % 2 == 1) add_limits(x.problem, seed, x.graph.num_stages / vpp);
+    std::vector<std::int32_t> choice;
+    const auto truth = brute_force(x.problem, choice, 0, rank_sum_of_choice);
+    const auto found = solve_rank_sum(x.problem, x.baseline);
+    REQUIRE(found.has_value() == truth.has_value());
+    if (!truth) {
+      ++infeasible;
+      continue;
+    }
+    REQUIRE(found->proven());
+    REQUIRE(found->bottleneck == *truth);
+    REQUIRE(respects(x.problem, found->choice));
+    const Partition p = partition_of_choice(x.problem, found->choice);
+    REQUIRE(meets(p, static_cast<std::int32_t>(layers)));
+    REQUIRE(rank_sum(x.graph, p, x.cost) == *truth);
+    if (solve_exact(x.problem)->bottleneck < bottleneck(x.graph, p, x.cost)) ++differs;
+  }
+  CHECK(infeasible > 5);
+  CHECK(infeasible < 70);
+  CHECK(differs > 20);
+}
+
+TEST_CASE("A rank-sum search that runs out of nodes falls back on what is known, with a bound that holds") {
+  const Instance x = instance(3, 4, 2, 30, 2);
+  const auto whole = solve_rank_sum(x.problem, x.baseline);
+  REQUIRE(whole);
+  int unproven = 0;
+  for (const std::int64_t nodes : {1, 100, 3000, 30000}) {
+    CAPTURE(nodes);
+    const auto found = solve_rank_sum(x.problem, x.baseline, nodes);
+    REQUIRE(found);
+    CHECK(found->lower_bound <= whole->bottleneck);
+    CHECK(found->bottleneck >= whole->bottleneck);
+    CHECK(found->bottleneck <= rank_sum(x.graph, x.baseline, x.cost));
+    CHECK(found->nodes <= nodes);
+    unproven += found->proven() ? 0 : 1;
+  }
+  CHECK(unproven > 0);
+}
+
+TEST_CASE("More memory never hurts a rank that holds several chunks, by either surrogate") {
+  int helped = 0;
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    CAPTURE(seed);
+    Instance x = instance(seed, 3, 2 + static_cast<std::int32_t>(seed % 2), 18, 1);
+    add_limits(x.problem, seed, 3);
+    std::optional<PartitionSolution> edge, sum;
+    for (int extra = 0; extra < 4; ++extra) {
+      const auto next_edge = solve_exact(x.problem);
+      const auto next_sum = solve_rank_sum(x.problem, x.baseline);
+      REQUIRE(next_edge.has_value() == next_sum.has_value());
+      REQUIRE((next_edge || !edge));
+      if (edge) {
+        REQUIRE(next_edge->bottleneck <= edge->bottleneck);
+        REQUIRE(next_sum->bottleneck <= sum->bottleneck);
+        helped += next_edge->bottleneck < edge->bottleneck || next_sum->bottleneck < sum->bottleneck ? 1 : 0;
+      }
+      edge = next_edge;
+      sum = next_sum;
+      for (auto& l : x.problem.limits) l.cap += Bytes{4};
+    }
+  }
+  CHECK(helped > 10);
 }
 
 TEST_CASE("Pruning by the baseline keeps the optimum and shrinks the problem") {
@@ -187,5 +264,9 @@ TEST_CASE("PP8 with 2 and 4 chunks: the size of the published instances, solved 
                     << found->nodes << ", proven " << found->proven());
     CHECK(found->proven());
     CHECK(seconds < 2.0);
+    const auto sum = solve_rank_sum(pruned, x.baseline, 2'000'000);
+    REQUIRE(sum);
+    MESSAGE("rank sums: nodes " << sum->nodes << ", proven " << sum->proven());
+    CHECK(sum->bottleneck <= rank_sum(x.graph, x.baseline, x.cost));
   }
 }

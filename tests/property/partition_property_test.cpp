@@ -1,8 +1,11 @@
 // Laws of the partitioners on random chains: brute force, agreement of solvers, monotone in memory.
 #include <doctest/doctest.h>
 
+#include <chrono>
+
 #include "sim/base/rng.h"
 #include "sim/planner/partition/partition_dp.h"
+#include "tests/support/chains.h"
 
 using namespace tessella;
 
@@ -121,4 +124,38 @@ TEST_CASE("More memory never hurts, and the shortfall is exactly what is missing
     REQUIRE_FALSE(grown(missing->missing.count - 1));
   }
   CHECK(short_of > 50);
+}
+
+TEST_CASE("128 layers on 64 stages under memory caps: exact, and in milliseconds") {
+  const auto layers = testing::drawn_layers(7, 128);
+  const auto stages = testing::drawn_stages(7, 64, layers);
+  double fastest = 1e9;
+  std::optional<ChainPartition> best;
+  for (int round = 0; round < 5; ++round) {
+    const auto start = std::chrono::steady_clock::now();
+    best = min_max_chain(layers, stages);
+    fastest = std::min(fastest, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  }
+  REQUIRE(best);
+  MESSAGE((1e3 * fastest) << " ms");
+  CHECK(fastest < 0.05); // 5 ms is what an idle core must reach (tests/bench); ten times that on a busy one
+
+  const auto at = [](std::int32_t i) { return static_cast<std::size_t>(i); };
+  const auto times = [&](std::int32_t s, std::int32_t i, std::int32_t j, bool capped) -> std::optional<Duration> {
+    const ChainStage& stage = stages[at(s)];
+    Duration time = stage.time;
+    Bytes memory = stage.memory;
+    for (std::size_t l = at(i); l < at(j); ++l) {
+      time += layers[l].time;
+      memory += layers[l].state + layers[l].activation * stage.in_flight;
+    }
+    if (capped && stage.cap && memory > *stage.cap) return std::nullopt;
+    return time;
+  };
+  const auto reference = [&](bool capped) {
+    return min_max_intervals(128, 64,
+                             [&](std::int32_t s, std::int32_t i, std::int32_t j) { return times(s, i, j, capped); });
+  };
+  CHECK(best->bottleneck == reference(true)->bottleneck);
+  CHECK(best->bottleneck > reference(false)->bottleneck); // the caps bind
 }

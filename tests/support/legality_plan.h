@@ -51,6 +51,14 @@ struct TestPlan {
   }
 };
 
+// One dense layer kind on nothing but pipeline ranks.
+inline TestPlan pipeline(std::int64_t layers, std::int64_t pp, std::int64_t vpp = 1) {
+  TestPlan p;
+  p.model = uniform_model(dense_kind(), layers);
+  p.parallelism = {.world_size = pp, .pp = pp, .vpp = vpp};
+  return p;
+}
+
 // All messages and warnings of a verdict in one text each, for "mentions" checks.
 inline std::string errors(const Verdict& v) {
   std::string text;

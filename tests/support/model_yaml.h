@@ -40,6 +40,9 @@ inline Attention read_attention(const YAML::Node& y) {
     if (y["q_lora_rank"]) a.q_lora_rank = integer(y, "q_lora_rank");
     return a;
   }
+  if (type == "mamba2")
+    return Mamba2{integer(y, "mamba_num_heads"), integer(y, "mamba_head_dim"), integer(y, "ssm_state_size"),
+                  integer(y, "n_groups"),        integer(y, "conv_kernel"),    get<std::int64_t>(y, "chunk_size", 128)};
   if (type != "gated_delta_net") throw std::runtime_error("attention type " + type);
   return GatedDeltaNet{integer(y, "key_heads"), integer(y, "value_heads"), integer(y, "key_head_dim"),
                        integer(y, "value_head_dim"), integer(y, "conv_kernel")};
@@ -58,6 +61,7 @@ inline Ffn read_ffn(const YAML::Node& y) {
   f.shared_gate = get(y, "shared_gate", false);
   f.router_groups = get<std::int64_t>(y, "router_groups", 1);
   f.router_topk_groups = get<std::int64_t>(y, "router_topk_groups", 1);
+  f.moe_latent_size = integer(y, "moe_latent_size");
   return f;
 }
 
@@ -67,7 +71,20 @@ inline std::int32_t kind_index(const Model& model, const std::string& kind) {
   throw std::runtime_error("no layer kind " + kind);
 }
 
+inline std::int32_t kind_of_letter(const Model& model, char letter) {
+  for (std::size_t i = 0; i < model.kinds.size(); ++i) {
+    const LayerKind& k = model.kinds[i];
+    const bool mamba = std::holds_alternative<Mamba2>(k.attention);
+    const bool none = std::holds_alternative<NoAttention>(k.attention);
+    const char ours = none ? (moe_of(k) ? 'E' : '-') : !std::holds_alternative<NoFfn>(k.ffn) ? 0 : mamba ? 'M' : '*';
+    if (ours == letter) return static_cast<std::int32_t>(i);
+  }
+  throw std::runtime_error("no layer kind of that letter");
+}
+
 inline void add_layers(Model& model, const YAML::Node& list) {
+  if (list.IsScalar())
+    for (const char letter : list.as<std::string>()) model.layers.push_back(kind_of_letter(model, letter));
   for (const YAML::Node& entry : list) {
     if (entry["layers"]) {
       for (std::int64_t i = 0; i < integer(entry, "repeat"); ++i) add_layers(model, entry["layers"]);
@@ -88,12 +105,14 @@ inline Model read_model(const std::string& path) {
   model.vocab_size = integer(y, "vocab_size");
   model.tie_embeddings = y["tie_embeddings"].as<bool>();
   for (const auto& kind : y["kinds"])
-    model.kinds.push_back(
-        {kind.first.as<std::string>(), read_attention(kind.second["attention"]), read_ffn(kind.second["ffn"])});
+    model.kinds.push_back({kind.first.as<std::string>(),
+                           kind.second["attention"] ? read_attention(kind.second["attention"]) : NoAttention{},
+                           kind.second["ffn"] ? read_ffn(kind.second["ffn"]) : NoFfn{}});
   add_layers(model, y["layers"]);
   if (y["mtp"]) {
     model.mtp_num_layers = integer(y["mtp"], "num_layers");
     model.mtp_kind = kind_index(model, y["mtp"]["kind"].as<std::string>());
+    model.mtp_use_repeated_layer = get(y["mtp"], "use_repeated_layer", false);
   }
   return model;
 }

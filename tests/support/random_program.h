@@ -53,7 +53,8 @@ class Dice {
 
 class RandomProgram {
  public:
-  explicit RandomProgram(std::uint64_t seed) : dice_(seed) {
+  // With `recomputes`, every second backward op recomputes in half of its time.
+  explicit RandomProgram(std::uint64_t seed, bool recomputes = false) : dice_(seed), recomputes_(recomputes) {
     program.group_size = 1 << dice_.below(4);
     program.replicas = static_cast<std::int32_t>(1 + dice_.below(2));
     program.ep_block = 1 << dice_.below(1 + log2(program.group_size));
@@ -145,11 +146,24 @@ class RandomProgram {
     }
   }
 
+  void number_ahead(std::vector<PieceOps>& stage) {
+    std::vector<AheadWork> ahead;
+    for (auto p = stage.rbegin(); p != stage.rend(); ++p)
+      for (PieceOps::Item& i : p->backward) {
+        if (i.op.cls != OpClass::compute || i.op.work != WorkKind::fixed || i.op.duration.ps % 2 != 0) continue;
+        ahead.push_back({{i.op.duration.ps / 2}, 7, 0, i.op.beside_waiting, i.op.beside_moving, i.op.provenance});
+        i.op.ahead = static_cast<std::int32_t>(ahead.size());
+      }
+    program.ahead.push_back(ahead);
+  }
+
   void lower_stages() {
     const auto stages = static_cast<std::size_t>(program.schedule.num_stages);
     std::vector<std::vector<PieceOps>> pieces(stages);
     for (auto& stage : pieces)
       for (std::int64_t n = 1 + dice_.below(3); n > 0; --n) stage.push_back(random_piece());
+    if (recomputes_)
+      for (auto& stage : pieces) number_ahead(stage);
     for (std::size_t s = 0; s < stages; ++s) {
       Template f, b, i, w;
       for (const PieceOps& p : pieces[s]) append(f, p.forward);
@@ -173,6 +187,7 @@ class RandomProgram {
 
   Dice dice_;
   std::int32_t tp_ = 1;
+  bool recomputes_;
 };
 
 } // namespace tessella::testing

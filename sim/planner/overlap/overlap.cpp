@@ -4,6 +4,7 @@
 
 #include "sim/base/check.h"
 #include "sim/exec/pair_order.h"
+#include "sim/planner/overlap/best_order.h"
 
 namespace tessella {
 namespace {
@@ -70,19 +71,12 @@ Duration root_bound(const PairProblem& problem, const std::optional<SearchJobs>&
 
 // The better of the heuristics' orders, then of the searches'.
 PairResult exact(const PairProblem& problem, const SearchLimits& limits, const AlignRule& align) {
-  std::optional<LaneOrders> best;
-  Duration makespan = Duration::max();
-  const auto offer = [&](LaneOrders order) {
-    const Duration candidate = run_order(problem, order).makespan;
-    if (candidate >= makespan) return;
-    makespan = candidate;
-    best = std::move(order);
-  };
+  BestOrder best(problem);
   for (const OverlapMethod method : kOverlapMethods)
     if (method != OverlapMethod::exact && applies(method, problem.passes))
-      offer(heuristic_order(problem, method, align));
+      best.offer(heuristic_order(problem, method, align));
   const std::optional<SearchJobs> jobs = search_jobs(problem);
-  if (!jobs) return result_of(problem, *best, root_bound(problem, jobs));
+  if (!jobs) return result_of(problem, best.order(), root_bound(problem, jobs));
   if (jobs->kinds.empty()) {
     const TwoJobShop shop = shop_of(problem, *jobs);
     const TwoJobSolution solution(shop);
@@ -91,13 +85,13 @@ PairResult exact(const PairProblem& problem, const SearchLimits& limits, const A
       const std::size_t task = jobs->chains[start.job][start.op];
       order[problem.tasks[task].lane].push_back(task);
     }
-    offer(std::move(order));
-    return result_of(problem, *best, solution.makespan());
+    best.offer(std::move(order));
+    return result_of(problem, best.order(), solution.makespan());
   }
   const OrderBound bound(problem, *jobs);
-  SearchOutcome outcome = search_orders(problem, *jobs, bound, makespan, limits);
-  if (outcome.order) offer(std::move(*outcome.order));
-  return result_of(problem, *best, outcome.lower_bound);
+  SearchOutcome outcome = search_orders(problem, *jobs, bound, best.makespan(), limits);
+  if (outcome.order) best.offer(std::move(*outcome.order));
+  return result_of(problem, best.order(), outcome.lower_bound);
 }
 
 } // namespace

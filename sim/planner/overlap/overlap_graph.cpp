@@ -8,10 +8,11 @@ namespace tessella {
 namespace {
 
 using StagePair = std::pair<std::int32_t, std::int32_t>; // forward, backward
+using PairCounts = std::map<StagePair, std::int64_t>;
 
 // Backward then forward, back to back on one rank: the steady state of schedules that pair nothing.
-void count_neighbours(const Schedule& schedule, const std::vector<Slot>& slots,
-                      std::map<StagePair, std::int64_t>& count) {
+PairCounts count_neighbours(const Schedule& schedule, const std::vector<Slot>& slots) {
+  PairCounts count;
   for (std::size_t i = 0; i + 1 < slots.size(); ++i) {
     const Action& a = slots[i].first;
     const Action& b = slots[i + 1].first;
@@ -19,6 +20,23 @@ void count_neighbours(const Schedule& schedule, const std::vector<Slot>& slots,
     if (a.kind == ActionKind::F && (b.kind == ActionKind::B || b.kind == ActionKind::I))
       ++count[{a.stage.value, b.stage.value}];
   }
+  return count;
+}
+
+PairCounts count_pairs(const Schedule& schedule, const std::vector<Slot>& slots) {
+  PairCounts count;
+  for (const Slot& slot : slots)
+    if (slot.second && !schedule.is_shadow(slot.first.micro_batch) && !schedule.is_shadow(slot.second->micro_batch))
+      ++count[{slot.first.stage.value, slot.second->stage.value}];
+  return count;
+}
+
+std::vector<std::int32_t> stages_of_rank(const Schedule& schedule, std::size_t rank) {
+  std::vector<std::int32_t> held;
+  for (std::size_t s = 0; s < schedule.stage_ranks.size(); ++s)
+    for (const PpRank r : schedule.stage_ranks[s])
+      if (static_cast<std::size_t>(r.value) == rank) held.push_back(static_cast<std::int32_t>(s));
+  return held;
 }
 
 bool any_empty(const Partition& partition) {
@@ -43,15 +61,25 @@ PartitionProblem::Limit limit_of(const LiveVector& live, const std::vector<std::
 OverlapGraph overlap_graph(const Schedule& schedule) {
   OverlapGraph graph;
   graph.num_stages = schedule.num_stages;
-  std::map<StagePair, std::int64_t> count;
-  for (const std::vector<Slot>& slots : schedule.ranks)
-    for (const Slot& slot : slots)
-      if (slot.second && !schedule.is_shadow(slot.first.micro_batch) && !schedule.is_shadow(slot.second->micro_batch))
-        ++count[{slot.first.stage.value, slot.second->stage.value}];
-  graph.paired = !count.empty();
+  std::vector<PairCounts> of_rank;
+  for (const std::vector<Slot>& slots : schedule.ranks) {
+    of_rank.push_back(count_pairs(schedule, slots));
+    graph.paired = graph.paired || !of_rank.back().empty();
+  }
   if (!graph.paired)
-    for (const std::vector<Slot>& slots : schedule.ranks) count_neighbours(schedule, slots, count);
-  for (const auto& [stages, n] : count) graph.edges.push_back({stages.first, stages.second, n});
+    for (std::size_t r = 0; r < of_rank.size(); ++r) of_rank[r] = count_neighbours(schedule, schedule.ranks[r]);
+  PairCounts all;
+  for (const PairCounts& rank : of_rank)
+    for (const auto& [stages, n] : rank) all[stages] += n;
+  std::map<StagePair, std::int32_t> index;
+  for (const auto& [stages, n] : all) {
+    index[stages] = static_cast<std::int32_t>(graph.edges.size());
+    graph.edges.push_back({stages.first, stages.second, n});
+  }
+  for (std::size_t r = 0; r < of_rank.size(); ++r) {
+    OverlapRank& rank = graph.ranks.emplace_back(OverlapRank{stages_of_rank(schedule, r), {}});
+    for (const auto& [stages, n] : of_rank[r]) rank.runs.push_back({index.at(stages), n});
+  }
   return graph;
 }
 
@@ -84,6 +112,21 @@ Duration bottleneck(const OverlapGraph& graph, const Partition& partition, const
   return worst;
 }
 
+Duration rank_sum(const OverlapGraph& graph, const Partition& partition, const EdgeCost& cost) {
+  Duration worst;
+  for (const OverlapRank& rank : graph.ranks) {
+    Duration sum;
+    for (const OverlapRank::Run& run : rank.runs) {
+      const OverlapEdge& e = graph.edges[static_cast<std::size_t>(run.edge)];
+      sum += cost(partition.stages[static_cast<std::size_t>(e.forward_stage)],
+                  partition.stages[static_cast<std::size_t>(e.backward_stage)]) *
+             run.count;
+    }
+    worst = max(worst, sum);
+  }
+  return worst;
+}
+
 std::int64_t PartitionProblem::variables() const {
   std::int64_t n = 0;
   for (const auto& stage : candidates) n += static_cast<std::int64_t>(stage.size());
@@ -96,6 +139,7 @@ PartitionProblem partition_problem(const OverlapGraph& graph, std::vector<std::v
                                    const EdgeCost& cost, const StageMemory* memory) {
   PartitionProblem problem;
   problem.candidates = std::move(candidates);
+  problem.ranks = graph.ranks;
   for (const OverlapEdge& e : graph.edges) {
     PartitionProblem::Edge edge{e.forward_stage, e.backward_stage, {}};
     for (const StageContent& f : problem.candidates[static_cast<std::size_t>(e.forward_stage)]) {

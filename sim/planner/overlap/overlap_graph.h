@@ -27,10 +27,23 @@ struct OverlapEdge {
   bool operator==(const OverlapEdge&) const = default;
 };
 
+// What one pipeline rank runs of the edges: in the steady state it pays their sum, each as often as its slots run it.
+struct OverlapRank {
+  struct Run {
+    std::int32_t edge = 0; // index into the edges
+    std::int64_t count = 0;
+    bool operator==(const Run&) const = default;
+  };
+  std::vector<std::int32_t> stages; // that it holds, ascending
+  std::vector<Run> runs;            // ascending by edge
+  bool operator==(const OverlapRank&) const = default;
+};
+
 struct OverlapGraph {
   std::int32_t num_stages = 0;
   bool paired = false;            // the schedule co-schedules; else its edges run serially
   std::vector<OverlapEdge> edges; // ascending by stages
+  std::vector<OverlapRank> ranks; // [pipeline rank]
   bool operator==(const OverlapGraph&) const = default;
 };
 
@@ -45,8 +58,9 @@ using EdgeCost = std::function<Duration(const StageContent& forward, const Stage
 // baseline's embedding, MTP and loss stay where they are. O(stages * radius^2).
 std::vector<std::vector<StageContent>> candidates_around(const Partition& baseline, std::int32_t radius);
 
-// The largest edge of a partition: what the search minimises.
+// The largest edge of a partition, and the largest sum of a rank's edges: the two surrogates of a step.
 Duration bottleneck(const OverlapGraph& graph, const Partition& partition, const EdgeCost& cost);
+Duration rank_sum(const OverlapGraph& graph, const Partition& partition, const EdgeCost& cost);
 
 // The search as plain numbers, for both solvers: choose one candidate per stage, consecutive ranges meeting, every
 // limit kept, so that the largest edge cost is smallest.
@@ -65,6 +79,7 @@ struct PartitionProblem {
     Bytes cap;
   };
   std::vector<Limit> limits;
+  std::vector<OverlapRank> ranks; // for the rank-sum objective; `edge` indexes `edges`
 
   // y (stage, candidate) and z (edge, candidate pair) of the MILP; a pair that costs Duration::max() is forbidden and
   // none.

@@ -7,6 +7,8 @@
 #include <tuple>
 #include <utility>
 
+#include "sim/planner/overlap/best_order.h"
+
 namespace tessella {
 namespace {
 
@@ -176,20 +178,13 @@ class ListRun {
 
 LaneOrders list_schedule(const PairProblem& problem, ListRule rule, const AlignRule& align) {
   if (rule == ListRule::fifo) return ListRun(problem, rule, {}, align).run();
-  LaneOrders best;
-  Duration makespan = Duration::max();
-  const auto offer = [&](LaneOrders order) {
-    const Duration candidate = run_order(problem, order).makespan;
-    if (candidate >= makespan) return;
-    makespan = candidate;
-    best = std::move(order);
-  };
+  BestOrder best(problem);
   for (const bool fits_gaps : {true, false})
     for (const bool holds_back : {false, true}) {
-      if (rule == ListRule::align_defer) offer(ListRun(problem, rule, {fits_gaps, holds_back}, align).run());
-      offer(ListRun(problem, ListRule::align, {fits_gaps, holds_back}, align).run());
+      if (rule == ListRule::align_defer) best.offer(ListRun(problem, rule, {fits_gaps, holds_back}, align).run());
+      best.offer(ListRun(problem, ListRule::align, {fits_gaps, holds_back}, align).run());
     }
-  return best;
+  return best.order();
 }
 
 } // namespace tessella

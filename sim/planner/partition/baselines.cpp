@@ -4,13 +4,15 @@
 
 #include "sim/cost/flops.h"
 #include "sim/domain/layout.h"
+#include "sim/planner/partition/coupled_caps.h"
 #include "sim/planner/partition/partition_dp.h"
 
 namespace tessella {
 namespace {
 
 // A chain whose first stage also holds the embedding and whose last stage MTP and head.
-std::optional<Partition> balance(const Model& model, std::vector<ChainLayer> layers, std::vector<ChainStage> stages) {
+std::optional<Partition> balance(const Model& model, std::span<const ChainLayer> layers,
+                                 std::span<const ChainStage> stages) {
   const auto best = min_max_chain(layers, stages, layers.size() < stages.size());
   if (!best) return std::nullopt;
   return partition_at(best->ends, model.mtp_num_layers);
@@ -70,7 +72,7 @@ Partition layer_count_partition(const Model& model, std::int64_t num_stages) {
   std::vector<ChainStage> stages(static_cast<std::size_t>(num_stages));
   stages.front().time = Duration{1};
   stages.back().time += Duration{tail};
-  return *balance(model, std::move(layers), std::move(stages)); // without caps there is always one
+  return *balance(model, layers, stages); // without caps there is always one
 }
 
 Partition flops_partition(const Model& model, std::int64_t seq_length, FlopsConvention convention,
@@ -87,7 +89,7 @@ Partition flops_partition(const Model& model, std::int64_t seq_length, FlopsConv
       model.mtp_num_layers == 0 ? 0.0 : all.mtp + static_cast<double>(model.mtp_num_layers) * kind(model.mtp_layer());
   std::vector<ChainStage> stages(static_cast<std::size_t>(num_stages));
   stages.back().time = weight(all.logits + mtp);
-  return *balance(model, std::move(layers), std::move(stages)); // without caps there is always one
+  return *balance(model, layers, stages); // without caps there is always one
 }
 
 std::optional<Partition> time_balanced_partition(const Model& model, const LayerTable& table, std::int64_t num_stages,
@@ -99,7 +101,9 @@ std::optional<Partition> time_balanced_partition(const Model& model, const Layer
   stages.front().time = cost(table.embedding());
   stages.back().time += cost(table.head()) + cost(table.mtp()) * model.mtp_num_layers;
   if (memory != nullptr && one_stage_per_rank(*memory, stages.size())) add_memory(model, *memory, layers, stages);
-  return balance(model, std::move(layers), std::move(stages));
+  auto best = balance(model, layers, stages);
+  if (!best || memory == nullptr || one_stage_per_rank(*memory, stages.size())) return best;
+  return balance_under_caps(layers, stages, *best, *memory);
 }
 
 std::vector<NamedPartition> baseline_partitions(const Scenario& scenario, const LayerTable& table,

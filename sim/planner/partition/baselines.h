@@ -6,8 +6,8 @@
 //   serial       smallest maximum of serial time: compute + exposed collectives, nothing overlapped
 //   additive     smallest maximum of max(compute, exchange) + blocking collectives, summed layer by layer
 //
-// uniform, layer_count and flops ignore memory, as those systems do; serial and additive respect it where a rank holds
-// one stage. With several chunks the caps of a rank's stages are coupled and those two are balanced without them.
+// uniform, layer_count and flops ignore memory, as those systems do; serial and additive respect it, with one stage per
+// rank exactly, with several chunks as coupled_caps.h says.
 #pragma once
 
 #include <optional>

@@ -26,6 +26,7 @@ struct Shape {
   std::vector<SlotCounts> counts;   // [stage], over all ranks
   std::vector<std::int32_t> lowest; // [rank] lowest stage it holds
   bool one_stage_per_rank = true;   // stage s on rank s and nowhere else
+  bool any_pairs = false;           // without, both lanes are charged alike
   bool backward_whole = true;       // B in one piece and alone: gradients leave after the weight gradient
   std::int32_t hops = 0;            // stage boundaries between different ranks
 };
@@ -39,6 +40,7 @@ Shape shape_of(const Schedule& s) {
         if (s.is_shadow(a.micro_batch)) return;
         SlotCounts& c = shape.counts[static_cast<std::size_t>(a.stage.value)];
         ++(slot.second ? c.paired : c.alone)[static_cast<std::size_t>(a.kind)];
+        shape.any_pairs |= slot.second.has_value();
         if (slot.second || a.kind == ActionKind::I) shape.backward_whole = false;
       };
       note(slot.first);
@@ -78,18 +80,38 @@ PieceTimes fixed_tail(const Model& model, const LayerTable& table) {
   return sum;
 }
 
+// Charges and round trips of the layers before each boundary. Both are sums over layers, so a stage of any length is the
+// difference of two of them.
+struct UptoSums {
+  std::vector<std::vector<Duration>> charge; // [stage][boundary]
+  std::vector<Duration> trip;                // [boundary]
+};
+
+UptoSums upto_sums(const Shape& shape, const LayerTable& table, Lane lane) {
+  UptoSums sums{std::vector<std::vector<Duration>>(shape.counts.size()), {Duration{}}};
+  for (std::vector<Duration>& stage : sums.charge) stage.assign(1, Duration{});
+  for (std::int32_t l = 0; l < table.num_layers(); ++l) {
+    const PieceTimes layer = table.layer(l);
+    for (std::size_t s = 0; s < shape.counts.size(); ++s)
+      sums.charge[s].push_back(sums.charge[s].back() + charge(layer, shape.counts[s], lane));
+    sums.trip.push_back(sums.trip.back() + round_trip(layer, shape));
+  }
+  return sums;
+}
+
 Duration exact_work(const Model& model, const Shape& shape, const LayerTable& table, Duration flight, Lane lane) {
   const auto stages = static_cast<std::int32_t>(shape.counts.size());
-  const PieceTimes tail = fixed_tail(model, table);
+  const UptoSums upto = upto_sums(shape, table, lane);
+  const Duration first_extra = charge(table.embedding(), shape.counts.front(), lane);
+  const Duration last_extra = charge(fixed_tail(model, table), shape.counts.back(), lane);
+  const Duration embedding_trip = round_trip(table.embedding(), shape);
   const auto cost = [&](std::int32_t s, std::int32_t first, std::int32_t end) -> std::optional<Duration> {
-    PieceTimes own = table.layers(first, end);
-    PieceTimes before = table.layers(0, first);
-    if (s == 0)
-      own += table.embedding();
-    else
-      before += table.embedding();
-    if (s + 1 == stages) own += tail;
-    return charge(own, shape.counts[static_cast<std::size_t>(s)], lane) + round_trip(before, shape) + flight * (2 * s);
+    const std::vector<Duration>& charged = upto.charge[static_cast<std::size_t>(s)];
+    Duration sum = charged[static_cast<std::size_t>(end)] - charged[static_cast<std::size_t>(first)];
+    sum += upto.trip[static_cast<std::size_t>(first)] + flight * (2 * s);
+    sum += s == 0 ? first_extra : embedding_trip;
+    if (s + 1 == stages) sum += last_extra;
+    return sum;
   };
   return min_max_intervals(table.num_layers(), stages, cost, true)->bottleneck;
 }
@@ -176,10 +198,11 @@ PlanCertificate certify(const Model& model, const Schedule& schedule, const Laye
   whole += table.embedding();
   whole += fixed_tail(model, table);
   const Duration rest = tail.total();
+  const Duration compute = work(Lane::compute);
   PlanCertificate c;
   c.bounds = {
-      {"work on the compute lane", work(Lane::compute) + rest},
-      {"work on the exchange lane", work(Lane::exchange) + rest},
+      {"work on the compute lane", compute + rest},
+      {"work on the exchange lane", (shape.any_pairs ? work(Lane::exchange) : compute) + rest},
       {"work with contention", contended_work(model, schedule, shape, table, flight) + rest},
       {"chain of one micro-batch", round_trip(whole, shape) + flight * (2 * shape.hops) + rest},
       {"last stage", charge(fixed_tail(model, table), shape.counts.back(), Lane::compute) + rest},

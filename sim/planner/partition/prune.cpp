@@ -75,6 +75,7 @@ class Pruner {
 
   PartitionProblem result() const {
     PartitionProblem out;
+    out.ranks = problem_.ranks;
     for (std::size_t s = 0; s < alive_.size(); ++s)
       out.candidates.push_back(survivors(problem_.candidates[s], alive_[s]));
     for (const PartitionProblem::Edge& e : problem_.edges) {

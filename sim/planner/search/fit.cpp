@@ -55,27 +55,36 @@ std::vector<Change> changes(const Scenario& s) {
 
 } // namespace
 
-std::optional<Scenario> legal_with_flops_layers(Scenario s) {
+std::string flops_layout(const Scenario& s, std::int64_t num_stages) {
+  return to_layout(flops_partition(s.model, s.batch.seq_length, s.flops_convention, num_stages));
+}
+
+LegalTrial legal_with_layout(Scenario s, const std::string& stages) {
   const Parallelism& p = s.parallelism;
-  if (p.num_stages() > s.model.num_layers()) return std::nullopt;
   LayoutSpec layout;
-  if (p.pp > 1)
-    layout.layout = to_layout(flops_partition(s.model, s.batch.seq_length, s.flops_convention, p.num_stages()));
+  if (p.pp > 1) layout.layout = stages;
   LegalityInput in{s.model, p, s.batch, layout, s.schedule, s.recompute};
   in.cluster_gpus = s.cluster.num_gpus();
   in.dispatcher = s.dispatcher;
   const Verdict verdict = check_legality(in, false);
-  if (!verdict.legal()) return std::nullopt;
+  if (!verdict.legal()) return {std::nullopt, verdict.violations.front().key};
   s.partition = verdict.partition;
   if (check_schedule_spec(s.schedule, static_cast<std::int32_t>(p.pp), static_cast<std::int32_t>(p.vpp),
                           static_cast<std::int32_t>(s.num_micro_batches())))
-    return std::nullopt;
+    return {std::nullopt, "schedule.name"};
   if (s.model.has_moe() && !check_routing(s.routing, workload_shape(s.model, p, s.batch, s.steps)).empty())
-    return std::nullopt;
-  return s;
+    return {std::nullopt, "routing"};
+  return {std::move(s), ""};
 }
 
-Bytes free_memory(const Scenario& s) {
+std::optional<Scenario> legal_with_flops_layers(Scenario s) {
+  const std::int64_t stages = s.parallelism.num_stages();
+  if (stages > s.model.num_layers()) return std::nullopt;
+  const std::string layout = flops_layout(s, stages);
+  return legal_with_layout(std::move(s), layout).scenario;
+}
+
+MemoryRoom memory_room(const Scenario& s) {
   const Bytes capacity = s.profile.gpu.memory;
   Bytes state;
   for (std::int64_t r = 0; r < s.parallelism.pp; ++r) {
@@ -85,9 +94,13 @@ Bytes free_memory(const Scenario& s) {
     const RankParams params = rank_params(s.model, s.partition, held, s.parallelism);
     state = std::max(state, model_state(params, s.parallelism, s.optimizer, s.precision).model_state());
   }
-  if (state > capacity) return capacity - state;
+  if (state > capacity) return {capacity - state, false};
   const MemoryReport report = memory_report(s, schedule_of(s));
-  return capacity - report.ranks[static_cast<std::size_t>(report.peak_rank)].peak();
+  return {capacity - report.ranks[static_cast<std::size_t>(report.peak_rank)].peak(), true};
+}
+
+Bytes free_memory(const Scenario& s) {
+  return memory_room(s).free;
 }
 
 std::vector<std::string> changes_that_fit(const Scenario& scenario) {

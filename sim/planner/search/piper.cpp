@@ -1,6 +1,8 @@
 #include "sim/planner/search/piper.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace tessella {
 namespace {
@@ -81,6 +83,16 @@ double fit_rate(std::span<const PiperRun> runs, double peak) {
     (surplus(middle) < 0.0 ? low : high) = middle;
   }
   return high;
+}
+
+PiperModel with_widest_batch(PiperModel m, const PiperCluster& cluster, std::int64_t micro_batches,
+                             std::int64_t sequences) {
+  PiperCluster unlimited = cluster;
+  unlimited.capacity_bytes = std::numeric_limits<double>::infinity();
+  std::int64_t widest = 1;
+  for (const PiperPlan& p : piper_search(m, unlimited, micro_batches).feasible) widest = std::max(widest, p.ep);
+  m.global_batch = widest * micro_batches * sequences;
+  return m;
 }
 
 PiperSearch piper_search(const PiperModel& m, const PiperCluster& cluster, std::int64_t micro_batches) {

@@ -95,6 +95,11 @@ struct PiperRun {
 // At least one run. Returns at most the GPU's peak.
 double fit_rate(std::span<const PiperRun> runs, double peak);
 
+// Constraint 4 depends on b, and b on EP: the model with the batch that gives every EP rank `sequences` in each
+// micro-batch at the widest EP that constraints 0 to 3 leave. O((n g)^2).
+PiperModel with_widest_batch(PiperModel model, const PiperCluster& cluster, std::int64_t micro_batches,
+                             std::int64_t sequences);
+
 // All (PP, EP) with 1 <= PP, EP <= n * g. O((n g)^2).
 PiperSearch piper_search(const PiperModel& model, const PiperCluster& cluster, std::int64_t micro_batches);
 

@@ -1,11 +1,7 @@
 #include "sim/planner/search/search.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
-#include <memory>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -15,19 +11,27 @@
 #include "sim/engine/parallel.h"
 #include "sim/planner/partition/certificate.h"
 #include "sim/planner/search/fit.h"
+#include "sim/planner/search/search_text.h"
 #include "sim/planner/simulate.h"
+#include "sim/planner/what_if.h"
+#include "sim/topology/groups.h"
 
 namespace tessella {
 namespace {
 
 // Simulations between two looks at the bound; fixed, so that threads change nothing.
 constexpr std::size_t kBatch = 16;
+constexpr std::size_t kPlaceBatch = 4; // where only the fastest is wanted
 
 struct Candidate {
   Configuration configuration;
   Partition partition;
   Bytes free;
+  bool state_fits = true;
+  GroupPlace place;
   Duration lower_bound;
+  std::string bound_of; // which bound it is
+  bool tried = false;   // simulated; without a step time its hottest rank does not fit
   std::optional<Duration> step_time;
   double mfu = 0.0;
   bool covered = true;
@@ -49,10 +53,15 @@ class Search {
     const std::vector<Configuration> space = search_space(scenario_, options_);
     result_.counts.enumerated = static_cast<std::int64_t>(space.size());
     result_.tie = options_.tie;
+    if (const ProfileEntry* runs = scenario_.profile.find(scenario_.model.has_moe() ? "step_moe" : "step_dense"))
+      if (runs->residual) result_.error = runs->residual->median;
     keep_what_fits(space);
     bound();
     simulate_best_first();
     rank();
+    compare_places();
+    count();
+    explain();
     return std::move(result_);
   }
 
@@ -67,36 +76,52 @@ class Search {
     return s;
   }
 
+  // By number of stages; "" where there are more stages than layers.
+  std::map<std::int64_t, std::string> layouts(const std::vector<Configuration>& space) const {
+    std::map<std::int64_t, std::string> all;
+    for (const Configuration& c : space) {
+      const std::int64_t stages = c.parallelism.num_stages();
+      if (all.count(stages) == 0)
+        all[stages] = stages > scenario_.model.num_layers() ? "" : flops_layout(scenario_, stages);
+    }
+    return all;
+  }
+
+  GroupPlace place_of(const Parallelism& p) const {
+    const GroupSpan span = span_of(scenario_.cluster, p, GroupKind::ep);
+    return {span.nodes, span.leaves};
+  }
+
   void keep_what_fits(const std::vector<Configuration>& space) {
+    const std::map<std::int64_t, std::string> layout = layouts(space);
     std::vector<std::optional<Candidate>> all(space.size());
+    std::vector<std::string> broken(space.size());
     parallel_for(space.size(), options_.threads, [&](std::size_t i) {
-      const auto s = legal_with_flops_layers(scenario_of({space[i], {}, {}, {}, {}, 0.0, true}));
-      if (!s) return;
-      all[i] = Candidate{space[i], s->partition, free_memory(*s), {}, {}, 0.0, true};
+      const std::string& stages = layout.at(space[i].parallelism.num_stages());
+      Candidate c;
+      c.configuration = space[i];
+      LegalTrial trial =
+          stages.empty() ? LegalTrial{std::nullopt, "model.num_layers"} : legal_with_layout(scenario_of(c), stages);
+      broken[i] = trial.broken;
+      if (!trial.scenario) return;
+      const MemoryRoom room = memory_room(*trial.scenario);
+      c.partition = trial.scenario->partition;
+      c.free = room.free;
+      c.state_fits = room.state_fits;
+      all[i] = std::move(c);
     });
     const Candidate* leanest = nullptr;
     for (std::optional<Candidate>& c : all) {
       if (!c) continue;
       ++result_.counts.legal;
+      if (!c->state_fits) ++result_.counts.state_too_large;
       if (!leanest || c->free > leanest->free) leanest = &*c;
       if (c->free.count >= 0) candidates_.push_back(*c);
     }
     result_.counts.fit = static_cast<std::int64_t>(candidates_.size());
-    if (candidates_.empty()) throw InfeasiblePlan(nothing_fits(leanest));
-  }
-
-  std::string nothing_fits(const Candidate* leanest) const {
-    if (leanest == nullptr)
-      return fmt::format("none of {} configurations of {} GPUs is legal", result_.counts.enumerated,
-                         scenario_.parallelism.world_size);
-    const Scenario s = scenario_of(*leanest);
-    const Parallelism& p = s.parallelism;
-    return fmt::format(
-        "none of {} legal configurations of {} GPUs fits; the leanest (TP {} CP {} PP {} VPP {} EP {} ETP "
-        "{} MBS {}, recompute {}) is {:.1f} GB short. {}",
-        result_.counts.legal, p.world_size, p.tp, p.cp, p.pp, p.vpp, p.ep, p.etp, s.batch.micro_batch_size,
-        to_text(s.recompute), -static_cast<double>(leanest->free.count) / 1e9,
-        verdict(memory_of(s, schedule_of(s), 1.0)));
+    if (leanest == nullptr) throw InfeasiblePlan(nothing_legal(scenario_, result_.counts, broken));
+    if (candidates_.empty()) throw InfeasiblePlan(nothing_fits(scenario_of(*leanest), leanest->free, result_.counts));
+    for (Candidate& c : candidates_) c.place = place_of(c.configuration.parallelism);
   }
 
   // Fills in every candidate's lower bound; drops those whose costs the profile lacks.
@@ -130,7 +155,9 @@ class Search {
       const Scenario s = scenario_of(candidates_[i]);
       // Message times depend on the grid; none at all is a bound for every grid.
       const Schedule schedule = schedule_of(s);
-      candidates_[i].lower_bound = certify(s.model, schedule, table, {}, step_tail(s, schedule)).lower_bound;
+      const PlanCertificate certificate = certify(s.model, schedule, table, {}, step_tail(s, schedule));
+      candidates_[i].lower_bound = certificate.lower_bound;
+      candidates_[i].bound_of = certificate.limited_by;
     }
   }
 
@@ -152,24 +179,36 @@ class Search {
                          [&](const Candidate& c) { return c.lower_bound <= limit; });
   }
 
+  std::int64_t tried() const {
+    return std::count_if(candidates_.begin(), candidates_.end(), [](const Candidate& c) { return c.tried; });
+  }
+
+  // Simulates those of `line` whose bound is at most the limit, in order, `batch` between two looks at the limit.
+  template <class Limit>
+  void simulate_in_order(const std::vector<Candidate*>& line, std::size_t batch, Limit limit_now) {
+    std::size_t done = 0;
+    while (done < line.size()) {
+      const Duration limit = limit_now();
+      std::size_t end = done;
+      while (end < line.size() && end < done + batch && line[end]->lower_bound <= limit) ++end;
+      if (end == done || (options_.stop && *options_.stop)) break;
+      parallel_for(end - done, options_.threads, [&](std::size_t i) { run_one(*line[done + i]); });
+      done = end;
+      if (options_.progress) options_.progress(tried(), std::max(tried(), still_possible()));
+    }
+  }
+
   void simulate_best_first() {
     std::stable_sort(candidates_.begin(), candidates_.end(),
                      [](const Candidate& a, const Candidate& b) { return a.lower_bound < b.lower_bound; });
-    std::size_t done = 0;
-    while (done < candidates_.size()) {
-      const Duration limit = cut();
-      std::size_t end = done;
-      while (end < candidates_.size() && end < done + kBatch && candidates_[end].lower_bound <= limit) ++end;
-      if (end == done || (options_.stop && *options_.stop)) break;
-      parallel_for(end - done, options_.threads, [&](std::size_t i) { run_one(candidates_[done + i]); });
-      done = end;
-      if (options_.progress) options_.progress(static_cast<std::int64_t>(done), still_possible());
-    }
-    result_.counts.simulated = static_cast<std::int64_t>(done);
-    result_.counts.bounded = static_cast<std::int64_t>(candidates_.size() - done);
+    std::vector<Candidate*> line;
+    for (Candidate& c : candidates_) line.push_back(&c);
+    simulate_in_order(line, kBatch, [this] { return cut(); });
   }
 
   void run_one(Candidate& c) const {
+    if (c.tried) return;
+    c.tried = true;
     try {
       const RunResult r = simulate(scenario_of(c), {});
       // Uneven routing may need more memory than the balanced load that was checked.
@@ -181,16 +220,66 @@ class Search {
     }
   }
 
+  static RankedPlan ranked(const Candidate& c) {
+    return {c.configuration.parallelism,
+            c.configuration.micro_batch_size,
+            c.configuration.recompute,
+            c.configuration.schedule,
+            c.partition,
+            *c.step_time,
+            c.lower_bound,
+            c.mfu,
+            c.free,
+            c.place};
+  }
+
   void rank() {
-    std::vector<RankedPlan>& ranked = result_.ranked;
+    std::vector<RankedPlan>& all = result_.ranked;
     for (const Candidate& c : candidates_)
-      if (c.step_time)
-        ranked.push_back({c.configuration.parallelism, c.configuration.micro_batch_size, c.configuration.recompute,
-                          c.configuration.schedule, c.partition, *c.step_time, c.lower_bound, c.mfu, c.free});
-    std::stable_sort(ranked.begin(), ranked.end(),
+      if (c.step_time) all.push_back(ranked(c));
+    std::stable_sort(all.begin(), all.end(),
                      [](const RankedPlan& a, const RankedPlan& b) { return a.step_time < b.step_time; });
     const std::size_t shown = std::max(options_.top, result_.ties());
-    if (ranked.size() > shown) ranked.resize(shown);
+    if (all.size() > shown) all.resize(shown);
+  }
+
+  // The fastest plan of every place; what is ruled out among all plans may be the best of its place.
+  void compare_places() {
+    std::map<std::string, std::vector<Candidate*>> places;
+    for (Candidate& c : candidates_) places[c.place.name()].push_back(&c);
+    if (places.size() < 2 || !scenario_.model.has_moe()) return;
+    for (const auto& [name, line] : places) {
+      const Candidate* best = nullptr;
+      const auto look = [&] {
+        for (const Candidate* c : line)
+          if (c->step_time && (best == nullptr || *c->step_time < *best->step_time)) best = c;
+        return best == nullptr ? Duration::max() : *best->step_time;
+      };
+      simulate_in_order(line, kPlaceBatch, look);
+      if (look() < Duration::max()) result_.of_places.push_back(ranked(*best));
+    }
+    std::stable_sort(result_.of_places.begin(), result_.of_places.end(),
+                     [](const RankedPlan& a, const RankedPlan& b) { return a.step_time < b.step_time; });
+  }
+
+  void count() {
+    SearchCounts& n = result_.counts;
+    const Duration limit = cut();
+    for (const Candidate& c : candidates_) {
+      ++(c.tried ? n.simulated : c.lower_bound <= limit ? n.not_reached : n.bounded);
+      if (c.tried && c.covered && !c.step_time) ++n.too_hot;
+    }
+    if (result_.ranked.empty() && n.too_hot > 0 && n.too_hot == n.simulated) throw InfeasiblePlan(all_too_hot(n));
+  }
+
+  void explain() {
+    if (result_.ranked.empty()) return;
+    const RankedPlan& best = result_.ranked.front();
+    const auto c = std::find_if(candidates_.begin(), candidates_.end(),
+                                [&](const Candidate& x) { return x.step_time && ranked(x) == best; });
+    const Scenario s = scenario_of(*c);
+    result_.limits = limits_of(s, best, c->bound_of, simulate(s, {}));
+    if (options_.explain) result_.what_ifs = what_ifs(s, s.partition, options_.threads);
   }
 
   const Scenario& scenario_;

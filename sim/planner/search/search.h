@@ -6,6 +6,9 @@
 //   bound      the certificate's lower bound on step time; costs of one kind of layer are shared by all grids with the
 //              same tp, cp, ep, etp, micro-batch and recompute
 //   simulate   in order of the bound, in batches; stops when no bound is below the worst plan that would be shown
+//   place      the fastest plan with expert groups inside a node, inside a leaf group of the fabric and beyond: what
+//              keeping them together gains. Groups are blocks of neighbouring ranks (sim/topology/groups.h), so TP, ETP
+//              and EP decide
 //
 // The bound is a true lower bound, so the search loses no plan that belongs among the best. Results do not depend on
 // the number of threads. World size, model, global batch, sequence, precision, dispatcher and routing are the
@@ -28,11 +31,13 @@ struct SearchOptions {
   unsigned threads = 1;
   std::int64_t max_vpp = 8;
   std::int64_t max_micro_batch_size = 4;
+  bool explain = false;                    // what more of each resource would buy the fastest plan
   const std::atomic<bool>* stop = nullptr; // ends early with what is known
   std::function<void(std::int64_t done, std::int64_t total)> progress;
 };
 
-// Throws InfeasiblePlan when nothing fits, with the leanest plan and what it lacks. O(legal configurations).
+// Throws InfeasiblePlan when nothing is legal or fits: which rule or cap excluded how many, the leanest plan and what
+// it lacks. O(legal configurations).
 SearchResult search_configurations(const Scenario& scenario, const SearchOptions& options);
 
 // The configurations before any rule, in a fixed order: Scenarios that differ from the given one in parallelism, micro-

@@ -65,7 +65,7 @@ Factors neutral_factors() {
 std::optional<std::size_t> factor_of(const ProfileEntry& e) {
   const std::string_view op = e.op;
   if (starts(op, "grouped_gemm")) return experts;
-  if (op == "sustained" || starts(op, "attention") || starts(op, "gdn")) return clock;
+  if (op == "sustained" || starts(op, "attention") || starts(op, "gdn") || starts(op, "ssd")) return clock;
   if (starts(op, "gemm")) return starts(e.dtype, "fp8") ? std::optional<std::size_t>(dense_fp8) : std::nullopt;
   if (op == "host_moe") return host;
   if (e.form == "contention") return beside;

@@ -47,7 +47,7 @@ Recompute for_model(Recompute r, const Model& model) {
     const LayerKind& kind = model.kinds[static_cast<std::size_t>(i)];
     const MoeFfn* moe = moe_of(kind);
     mla |= std::holds_alternative<MultiLatentAttention>(kind.attention);
-    dense |= moe == nullptr;
+    dense |= std::holds_alternative<DenseFfn>(kind.ffn);
     shared |= moe != nullptr && moe->shared_ffn_hidden_size > 0;
   }
   std::erase_if(r.modules, [&](M m) {
@@ -164,6 +164,11 @@ bool overlaps_tp(const MeasuredRun& run, const Model& model) {
   return !model.has_moe() && (has(run.framework, "nemo") || has(run.framework, "megatron-bridge"));
 }
 
+// torchtitan calls PyTorch's scaled_dot_product_attention; llm-foundry's figures are older than FlashAttention-3.
+bool runs_flash_attention_2(const MeasuredRun& run) {
+  return has(run.framework, "torchtitan") || has(run.framework, "llm-foundry");
+}
+
 // Every rule of one row, as values; legality is judged afterwards.
 Scenario filled_in(const MeasuredRun& run, const Model& model, const Profile& profile) {
   Scenario s;
@@ -173,7 +178,7 @@ Scenario filled_in(const MeasuredRun& run, const Model& model, const Profile& pr
   s.profile = measured_profile(run, profile);
   if (overlaps_tp(run, model)) overlap_tp_collectives(s.profile, *run.tp);
   if (shards_parameters(run)) shard_parameters(s.profile);
-  if (has(run.framework, "torchtitan") && is_hopper(profile.gpu.name)) use_flash_attention_2(s.profile);
+  if (runs_flash_attention_2(run) && is_hopper(profile.gpu.name)) use_flash_attention_2(s.profile);
   if (!has(run.precision, "block") && !has(run.precision, "mx"))
     std::erase_if(s.profile.entries, [](const ProfileEntry& e) { return e.dtype == "fp8_block"; });
   const double host = has(run.overlap, "cuda graph") ? kHostOfMoeKernel * kGraphShare : kHostOfMoeKernel;

@@ -11,7 +11,7 @@
 //   sharding  distributed optimizer with both of its collectives overlapped; FSDP gathers parameters in every pass
 //   recompute none; FSDP recomputes all where none does not fit (Megatron's layouts are chosen to fit as they are)
 //   TP overlap for dense models of NeMo and Megatron-Bridge (their recipes set it) and where `overlap` says AsyncTP
-//   attention that of the profile; FlashAttention-2 for torchtitan on Hopper
+//   attention that of the profile; FlashAttention-2 for torchtitan and llm-foundry on Hopper
 //   dispatcher all-to-all; "DeepEP" in any variant is DeepEP, HybridEP is HybridEP
 //   host      100 us per kernel of a MoE layer (no pass over one is shorter), half of that with CUDA graphs
 //   routing   balanced, unless the text says "natural": preset `natural`, seed 1

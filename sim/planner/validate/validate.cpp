@@ -23,6 +23,7 @@ constexpr double kProbe = 1.1; // a factor's sensitivity is taken between 1 and 
 
 struct Work {
   const MeasuredRun* run = nullptr;
+  bool teaches = true; // factors, intervals, the naive prediction
   std::optional<Scenario> scenario;
   std::size_t unique = 0; // into the list of scenarios that differ
 };
@@ -81,6 +82,14 @@ std::string set_up(Work& work, const ValidationInput& input, ValidationRow& row)
   return row.measured_s > 0.0 ? "" : "nothing was measured";
 }
 
+std::string cell(const ValidationRow& r) {
+  return r.group + '\n' + r.model + '\n' + r.precision;
+}
+
+Residue residue(const ValidationRow& r) {
+  return {r.group, hardware(r), r.kind, cell(r), std::log(r.measured_s / r.predicted_s)};
+}
+
 class Validation {
  public:
   Validation(const ValidationInput& input, const ForEach& each) : input_(input), each_(each) {}
@@ -91,20 +100,25 @@ class Validation {
     collect();
     fit_and_predict();
     add_intervals();
-    add_naive(judged_);
+    const std::vector<JudgedRun> reported = judged([this](const Work& w) { return &w < &work_[input_.runs.size()]; });
+    add_naive(reported, teachers_);
+    report_.tau = ladders(reported);
+    report_.pairs = switch_pairs(reported);
+    report_.rows.resize(input_.runs.size());
+    if (!input_.taught_by.empty()) report_.teachers = static_cast<std::int64_t>(teachers_.size());
     summarize(report_);
-    report_.tau = ladders(judged_);
-    report_.pairs = switch_pairs(judged_);
     return std::move(report_);
   }
 
  private:
   void make_scenarios() {
-    work_.resize(input_.runs.size());
-    report_.rows.resize(input_.runs.size());
-    each_(work_.size(), [this](std::size_t i) {
-      work_[i].run = &input_.runs[i];
-      report_.rows[i] = row_of(input_.runs[i]);
+    const std::size_t reported = input_.runs.size();
+    work_.resize(reported + input_.taught_by.size());
+    report_.rows.resize(work_.size());
+    each_(work_.size(), [this, reported](std::size_t i) {
+      work_[i].run = i < reported ? &input_.runs[i] : &input_.taught_by[i - reported];
+      work_[i].teaches = i >= reported || input_.taught_by.empty();
+      report_.rows[i] = row_of(*work_[i].run);
       report_.rows[i].reason = set_up(work_[i], input_, report_.rows[i]);
     });
     for (Work& w : work_) {
@@ -128,37 +142,44 @@ class Validation {
       row.judged = work_[i].run->usable.empty() || work_[i].run->usable == "full";
       row.raw_s = row.predicted_s = u.raw.step_s;
       row.raw_error = u.raw.step_s / row.measured_s - 1.0;
-      if (row.judged) judged_.push_back({work_[i].run, &*work_[i].scenario, &row, model_flops_of(*work_[i].scenario)});
+      modelled_.push_back({work_[i].run, &*work_[i].scenario, &row, model_flops_of(*work_[i].scenario)});
     }
+    teachers_ = judged([](const Work& w) { return w.teaches; });
+  }
+
+  std::size_t index(const JudgedRun& j) const { return static_cast<std::size_t>(j.row - report_.rows.data()); }
+
+  template <typename Which>
+  std::vector<JudgedRun> judged(Which which) const {
+    std::vector<JudgedRun> some;
+    for (const JudgedRun& j : modelled_)
+      if (j.row->judged && which(work_[index(j)])) some.push_back(j);
+    return some;
   }
 
   Factors fitted_without(const std::string& group, const std::string& gpu_class) const {
     std::map<std::string, double> cells;
-    for (const JudgedRun& j : judged_) cells[cell(*j.row)] += 1.0;
+    for (const JudgedRun& j : teachers_) cells[cell(*j.row)] += 1.0;
     std::vector<FitRun> runs;
-    for (const JudgedRun& j : judged_) {
+    for (const JudgedRun& j : teachers_) {
       if (j.row->group == group || hardware(*j.row) != gpu_class || is_derived(*j.scenario) ||
           shards_parameters(*j.run))
         continue;
-      const auto i = static_cast<std::size_t>(j.row - report_.rows.data());
-      runs.push_back({std::log(j.row->measured_s / j.row->raw_s), unique_[work_[i].unique].raw.sensitivity,
+      runs.push_back({std::log(j.row->measured_s / j.row->raw_s), unique_[work_[index(j)].unique].raw.sensitivity,
                       1.0 / cells[cell(*j.row)], j.row->kind == "moe"});
     }
     return fit_factors(runs);
   }
 
-  static std::string cell(const ValidationRow& r) { return r.group + '\n' + r.model + '\n' + r.precision; }
-
   void fit_and_predict() {
     std::map<std::pair<std::string, std::string>, Factors> fitted; // (GPU class, group)
-    for (const JudgedRun& j : judged_) {
+    for (const JudgedRun& j : modelled_) {
       fitted.try_emplace({hardware(*j.row), j.row->group}, Factors{});
     }
     for (auto& [key, factors] : fitted) factors = fitted_without(key.second, key.first);
     // One simulation per (scenario, set of factors).
     std::map<std::pair<std::size_t, std::string>, double> predicted;
-    for (const JudgedRun& j : judged_)
-      predicted[{work_[static_cast<std::size_t>(j.row - report_.rows.data())].unique, j.row->group}] = 0.0;
+    for (const JudgedRun& j : modelled_) predicted[{work_[index(j)].unique, j.row->group}] = 0.0;
     std::vector<std::pair<const std::pair<std::size_t, std::string>, double>*> jobs;
     for (auto& job : predicted) jobs.push_back(&job);
     each_(jobs.size(), [&](std::size_t i) {
@@ -166,9 +187,8 @@ class Validation {
       const std::string gpu_class = is_hopper(s.profile.gpu.name) ? "hopper" : s.profile.gpu.name;
       jobs[i]->second = step_seconds(s, fitted.at({gpu_class, jobs[i]->first.second}));
     });
-    for (JudgedRun& j : judged_) {
-      const auto i = static_cast<std::size_t>(j.row - report_.rows.data());
-      j.row->predicted_s = predicted.at({work_[i].unique, j.row->group});
+    for (JudgedRun& j : modelled_) {
+      j.row->predicted_s = predicted.at({work_[index(j)].unique, j.row->group});
       j.row->error = j.row->predicted_s / j.row->measured_s - 1.0;
     }
     const Factors all = fitted_without("", "hopper");
@@ -182,15 +202,12 @@ class Validation {
 
   void add_intervals() {
     std::vector<Residue> residues;
-    for (const JudgedRun& j : judged_)
-      residues.push_back({j.row->group, hardware(*j.row), j.row->kind, cell(*j.row),
-                          std::log(j.row->measured_s / j.row->predicted_s)});
-    for (std::size_t i = 0; i < judged_.size(); ++i) {
-      ValidationRow& row = *judged_[i].row;
-      const auto& sensitivity =
-          unique_[work_[static_cast<std::size_t>(&row - report_.rows.data())].unique].raw.sensitivity;
-      const double left_out = left_out_quantile(residues, residues[i], kShare);
-      const double width = half_width(left_out, sensitivity, profile_spread(judged_[i].scenario->profile));
+    for (const JudgedRun& j : teachers_) residues.push_back(residue(*j.row));
+    for (const JudgedRun& j : modelled_) {
+      ValidationRow& row = *j.row;
+      const auto& sensitivity = unique_[work_[index(j)].unique].raw.sensitivity;
+      const double left_out = left_out_quantile(residues, residue(row), kShare);
+      const double width = half_width(left_out, sensitivity, profile_spread(j.scenario->profile));
       row.low_s = row.predicted_s * std::exp(-width);
       row.high_s = row.predicted_s * std::exp(width);
     }
@@ -200,7 +217,8 @@ class Validation {
   const ForEach& each_;
   std::vector<Work> work_;
   std::vector<Unique> unique_;
-  std::vector<JudgedRun> judged_;
+  std::vector<JudgedRun> modelled_;
+  std::vector<JudgedRun> teachers_; // of modelled_
   ValidationReport report_;
 };
 

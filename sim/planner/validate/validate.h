@@ -3,6 +3,9 @@
 // Three predictions per row: raw (no factor), the judged one (global factors fitted on the rows of the other groups),
 // and the naive one (the others' median FLOP rate). A row that cannot be modelled is reported with its reason.
 // Intervals: see validation_interval.h.
+//
+// Where `taught_by` has runs, only those teach factors, intervals and the naive prediction, and only `runs` are
+// reported: what the model says of machines and software that it has never seen.
 #pragma once
 
 #include <functional>
@@ -23,6 +26,7 @@ namespace tessella {
 
 struct ValidationInput {
   std::span<const MeasuredRun> runs;
+  std::span<const MeasuredRun> taught_by;      // none: each group of `runs` by the other groups
   std::map<std::string, Model> models;         // by the rows' names
   std::map<std::string, std::string> no_model; // by the rows' names: why there is none
   std::map<std::string, Profile> profiles;     // by GPU (profile_gpu)

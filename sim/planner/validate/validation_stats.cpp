@@ -50,7 +50,7 @@ double quantile(std::vector<double> values, double q) {
   return values[below] + (at - static_cast<double>(below)) * (values[above] - values[below]);
 }
 
-void add_naive(std::vector<JudgedRun>& runs) {
+void add_naive(const std::vector<JudgedRun>& runs, const std::vector<JudgedRun>& teachers) {
   const auto rate = [](const JudgedRun& r) {
     return r.model_flops / r.row->measured_s / static_cast<double>(r.row->gpus);
   };
@@ -58,9 +58,9 @@ void add_naive(std::vector<JudgedRun>& runs) {
     return a.row->precision == b.row->precision && a.row->kind == b.row->kind &&
            a.scenario->profile.gpu.bf16_peak == b.scenario->profile.gpu.bf16_peak;
   };
-  for (JudgedRun& r : runs) {
+  for (const JudgedRun& r : runs) {
     std::vector<double> rates;
-    for (const JudgedRun& other : runs)
+    for (const JudgedRun& other : teachers)
       if (other.row->group != r.row->group && like(r, other)) rates.push_back(rate(other));
     if (!rates.empty()) r.row->naive_error = rate(r) / quantile(rates, 0.5) - 1.0;
   }

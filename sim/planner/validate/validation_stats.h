@@ -24,8 +24,8 @@ struct JudgedRun {
 };
 
 // Sets naive_error: predicted step = model FLOPs / (GPUs * the median FLOP rate per GPU of the same precision, kind and
-// GPU peak in the other groups).
-void add_naive(std::vector<JudgedRun>& runs);
+// GPU peak in the other groups of `teachers`).
+void add_naive(const std::vector<JudgedRun>& runs, const std::vector<JudgedRun>& teachers);
 
 ErrorSummary summary_of(const std::vector<const ValidationRow*>& rows);
 void summarize(ValidationReport& report);

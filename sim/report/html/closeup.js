@@ -24,6 +24,11 @@ function subjects(row, data) {
   return out;
 }
 
+// "dispatch_bwd" and what it may shrink to where its box is narrow: the colour says the direction, the lane the rest.
+function shorter(label) {
+  return [label, label.replace(/_(fwd|bwd)$/, ""), label.replace(/^.*_wgrad$/, "wgrad")];
+}
+
 export function closeup(source) {
   const data = source.result.detail?.timeline;
   const rows = (data?.ranks ?? []).map((rank) => prepare(rank, data));
@@ -75,9 +80,10 @@ export function closeup(source) {
       const label = data.op_names[row.opName[i]];
       state.boxes.push({ x0, x1, top, bottom: top + high, lines: [`${label} of ${row.text(action)}`, laneOf(data.lanes[row.lane[i]]).name,
         `${nanoseconds(row.opEnd[i] - row.opBegin[i])}, from ${nanoseconds(row.opBegin[i])}`] });
-      if (x1 - x0 > 6.2 * label.length) {
+      const shown = shorter(label).find((text) => x1 - x0 > 6.2 * text.length);
+      if (shown) {
         context.fillStyle = chosen.includes(action) ? style.ink : ink("text");
-        context.fillText(label, (x0 + x1) / 2, top + high / 2 + 0.5);
+        context.fillText(shown, (x0 + x1) / 2, top + high / 2 + 0.5);
       }
     }
     context.restore();

@@ -209,6 +209,29 @@ TEST_CASE("A process that is killed stops the others within seconds, and they sa
   CHECK(std::filesystem::exists(folder + "/raw.csv")); // what was measured is kept
 }
 
+TEST_CASE("An interrupt that reaches all ranks ends them after the current shape, and nobody counts as dead") {
+  if (program.empty()) return;
+  const std::string meeting = temporary("tessella_meeting_interrupted");
+  const std::string folder = temporary("tessella_interrupted_run");
+  std::vector<pid_t> pids;
+  std::vector<std::string> logs;
+  for (int r = 0; r < 2; ++r) {
+    logs.push_back(temporary("tessella_interrupted_log_" + std::to_string(r)));
+    pids.push_back(start_rank(r, 2, meeting, folder, logs.back()));
+  }
+  CHECK(within(60.0, [&] { return text_of(logs[0]).find(" cold:") != std::string::npos; }));
+  for (const pid_t pid : pids) kill(pid, SIGINT);
+  for (std::size_t r = 0; r < 2; ++r) {
+    int status = 0;
+    const bool ended = within(30.0, [&] { return waitpid(pids[r], &status, WNOHANG) != 0; });
+    CHECK(ended);
+    if (!ended) kill(pids[r], SIGKILL);
+    CHECK(WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == (r == 0 ? 130 : 0));
+    CHECK_MESSAGE(text_of(logs[r]).find("error") == std::string::npos, text_of(logs[r]));
+  }
+}
+
 TEST_CASE("A run that is killed or interrupted keeps its rows, and the same command goes on there") {
   if (program.empty()) return;
   const std::string folder = temporary("tessella_resumed_run");

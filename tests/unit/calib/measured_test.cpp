@@ -117,6 +117,28 @@ TEST_CASE("What a GPU does is found again from its rows, the rest comes from the
   CHECK(fit.profile.entries.back() == base.entries.back()); // the fabric
 }
 
+TEST_CASE("Fused attention is fitted, attention with its scores in memory is not") {
+  Profile base = base_profile();
+  ProfileEntry attention{"attention_fwd", "bf16", "", "attention_rate", {}, Provenance::published, "made up", {}};
+  attention.params = {{"peak", 9e14},   {"launch", 3e-6}, {"hbm", 3.8e12},  {"sms", 132},       {"qk_matmuls", 1},
+                      {"v_matmuls", 1}, {"kv_half", 300}, {"dim_half", 56}, {"bytes_factor", 1}};
+  base.entries.push_back(attention);
+  attention.params[0].second = 6e14;
+  std::vector<RawRow> rows;
+  for (const std::int64_t seq : {1024, 2048, 4096, 8192, 16384}) {
+    rows.push_back(row("attention_fwd", "cudnn", "bf16",
+                       {{"batch", 1}, {"seq", seq}, {"heads", 64}, {"kv_heads", 4}, {"qk_dim", 128}, {"v_dim", 128}},
+                       0.0));
+    rows.back().measurement.summary.median = predicted_seconds(attention, rows.back(), {});
+    rows.push_back(rows.back());
+    rows.back().shape.kernel = "gemm+softmax";
+    rows.back().measurement.summary.median *= 5.0;
+  }
+  const RunFit fit = fit_run(record_of("NVIDIA H200"), rows, "h200_sxm/test", &base, false);
+  CHECK(*entry(fit, "attention_fwd").param("peak") == doctest::Approx(6e14).epsilon(0.02));
+  CHECK(dropped(fit, "attention_fwd", 5));
+}
+
 TEST_CASE("Collectives inside a node are fitted over sizes and ranks, larger ones left out") {
   const Profile base = base_profile();
   ProfileEntry truth = base.entries[5];

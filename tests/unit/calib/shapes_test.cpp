@@ -38,7 +38,7 @@ TEST_CASE("Qwen3-235B at EP8 and TP1: its projections, experts and attention") {
       jobs,
       {"grouped_gemm", "", "bf16", {{"experts", 16}, {"tokens", 32768}, {"in", 4096}, {"out", 3072}, {"skew", 0}}, 1}));
   CHECK(has(jobs, {"attention_fwd",
-                   "gemm+softmax",
+                   "cudnn",
                    "bf16",
                    {{"batch", 1}, {"seq", 4096}, {"heads", 64}, {"kv_heads", 4}, {"qk_dim", 128}, {"v_dim", 128}},
                    1}));

@@ -26,10 +26,13 @@ Model every_kind() {
       {"latent", MultiLatentAttention{128, 1536, 512, 128, 64, 96},
        MoeFfn{256, 8, 2048, false, true, true, 0, false, 8, 4}},
       {"direct", MultiLatentAttention{128, {}, 512, 128, 64, 96}, DenseFfn{1, true}},
+      {"mixer", Mamba2{128, 64, 96, 8, 4, 256}, NoFfn{}},
+      {"experts", NoAttention{}, MoeFfn{8, 2, 64, false, false, true, 32, false, 1, 1, 16}},
   };
-  m.layers = {2, 2, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 3, 4};
+  m.layers = {2, 2, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 3, 4, 5, 6, 5, 6};
   m.mtp_num_layers = 2;
   m.mtp_kind = 3;
+  m.mtp_use_repeated_layer = true;
   return m;
 }
 

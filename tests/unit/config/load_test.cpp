@@ -92,6 +92,41 @@ TEST_CASE("load: every key of a model arrives") {
   CHECK(m.kinds[2].ffn == Ffn(MoeFfn{256, 8, 2048, false, true, true, 0, false, 8, 4}));
 }
 
+TEST_CASE("load: layers of one half each, as a pattern and as a list") {
+  const std::string kinds = R"(
+model: hybrid
+source: "test"
+hidden_size: 2048
+vocab_size: 32000
+kinds:
+  mixer: {attention: {type: mamba2, mamba_num_heads: 64, mamba_head_dim: 32, ssm_state_size: 96, n_groups: 8, conv_kernel: 4, chunk_size: 256}}
+  experts: {ffn: {type: moe, num_experts: 8, router_topk: 2, moe_ffn_hidden_size: 512, moe_latent_size: 256}}
+  softmax: {attention: {type: gqa, heads: 16, kv_heads: 2, head_dim: 128}}
+  plain: {ffn: {type: dense, ffn_hidden_size: 4096, gated: false}}
+  both: {attention: {type: gqa, heads: 16, kv_heads: 2, head_dim: 128}, ffn: {type: dense, ffn_hidden_size: 64}}
+)";
+  const Model m = load_model_text(
+      "m.yaml", kinds + "layers: \"MEM*-\"\nmtp: {num_layers: 2, kind: both, use_repeated_layer: true}\n");
+  CHECK(m.kinds[0].attention == Attention(Mamba2{64, 32, 96, 8, 4, 256}));
+  CHECK(m.kinds[0].ffn == Ffn(NoFfn{}));
+  CHECK(m.kinds[1].attention == Attention(NoAttention{}));
+  CHECK(moe_of(m.kinds[1])->moe_latent_size == 256);
+  CHECK(m.layers == std::vector<std::int32_t>{0, 1, 0, 2, 3}); // a kind of both halves is no letter's
+  CHECK(m.mtp_use_repeated_layer);
+  CHECK(load_model_text("m.yaml", kinds + "layers: [{kind: mixer}, {kind: experts}, {kind: mixer}, {kind: softmax}, "
+                                          "{kind: plain}]\n")
+            .layers == m.layers);
+  CHECK(load_model_text("m.yaml", kinds + "layers: [{kind: both}, {repeat: 2, layers: M*}]\n").layers ==
+        std::vector<std::int32_t>{4, 0, 2, 0, 2});
+  // What the configurations leave out: one group, chunks of 128.
+  const Model d =
+      load_model_text("m.yaml", "model: m\nsource: s\nhidden_size: 8\nvocab_size: 8\nkinds: {m: {attention: "
+                                "{type: mamba2, mamba_num_heads: 4, mamba_head_dim: 4, ssm_state_size: 8, "
+                                "conv_kernel: 4}}}\nlayers: MM\n");
+  CHECK(d.kinds[0].attention == Attention(Mamba2{4, 4, 8, 1, 4, 128}));
+  CHECK(d.num_layers() == 2);
+}
+
 TEST_CASE("load: every key of a topology arrives, links without a source take the section's") {
   const Cluster c = load_topology_text("t.yaml", R"(
 topology: big
@@ -162,7 +197,13 @@ TEST_CASE("load: every key of an experiment arrives") {
   CHECK(s.dispatcher == Dispatcher::deepep);
   CHECK(s.schedule == ScheduleSpec{"interleaved_1f1b", 4, true, true, {}});
   CHECK(s.optimizer == Optimizer{false, true, true});
-  CHECK(s.routing == RoutingSpec{RoutingKind::generator, 0.1, 0.2, 0.3, 0.4, {}, "", {}, {}});
+  RoutingSpec routing;
+  routing.kind = RoutingKind::generator;
+  routing.static_sigma = 0.1;
+  routing.drift_sigma = 0.2;
+  routing.drift_phi = 0.3;
+  routing.noise_sigma = 0.4;
+  CHECK(s.routing == routing);
   CHECK(s.jitter == Jitter{0.02, 0.05});
   CHECK(s.flops_convention == FlopsConvention::full_attention);
   CHECK(s.seed == 7);
@@ -179,6 +220,27 @@ TEST_CASE("load: defaults are Megatron's, the world is the cluster") {
   CHECK(s.recompute.modules == std::vector{RecomputeModule::core_attn});
   CHECK(s.seed == 1);
   CHECK(s.steps == 1);
+}
+
+TEST_CASE("load: the bubble filler moves what it is told to, and only what the run has") {
+  const auto movable = [](const std::string& more) { return scenario(minimal(more)); };
+  CHECK(movable("bubble_filler: {policy: greedy}\n").bubble_filler.movable == std::vector{Movable::wgrad});
+  const Scenario all =
+      movable("recompute: {granularity: selective}\noptimizer: {overlap_grad_reduce: true, offload: true}\n"
+              "bubble_filler: {policy: greedy, movable: [gradient_reduction, recompute, optimizer_prefetch, "
+              "checkpoint_hash]}\n");
+  CHECK(all.optimizer.offload);
+  CHECK(all.bubble_filler.movable == std::vector{Movable::gradient_reduction, Movable::recompute,
+                                                 Movable::optimizer_prefetch, Movable::checkpoint_hash});
+  for (const auto& wrong :
+       {std::pair("recompute", "granularity: selective"), std::pair("optimizer_prefetch", "optimizer.offload: true"),
+        std::pair("gradient_reduction", "optimizer.overlap_grad_reduce: true")}) {
+    std::string more = "bubble_filler: {policy: greedy, movable: [wgrad, ";
+    more.append(wrong.first).append("]}\n");
+    CHECK_THROWS_WITH_AS(movable(more), doctest::Contains(wrong.second), InputError);
+  }
+  CHECK_THROWS_WITH_AS(movable("bubble_filler: {policy: greedy, movable: [wgrads]}\n"), doctest::Contains("wgrad"),
+                       InputError);
 }
 
 TEST_CASE("load: a layout string decides the virtual stages") {

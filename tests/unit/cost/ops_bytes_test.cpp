@@ -1,6 +1,8 @@
 // HBM traffic and communication volumes against layer_costs, sections 6 and 7. One byte takes one picosecond here.
 #include <doctest/doctest.h>
 
+#include "sim/base/error.h"
+#include "sim/cost/memory.h"
 #include "sim/cost/step_costs.h"
 #include "tests/unit/cost/ops_support.h"
 
@@ -127,6 +129,35 @@ TEST_CASE("data parallelism: fp32 gradients and bf16 parameters, dense over DP x
   CHECK(grad_reduce(s, dense, experts).bytes == 2 * 4 * (8e6 * 7 / 8 + 6e6 * 1 / 2)); // all-reduce
   CHECK(param_gather(s, dense, experts).duration.ps == 0);
   CHECK(optimizer_step(s, dense, experts).bytes == 34 * 14e6);
+}
+
+TEST_CASE("offloaded optimizer state: 12 bytes of the share over the host link, and out of the GPU's memory") {
+  Scenario s = pencil_scenario(qwen3_235b(), 8);
+  s.parallelism.ep = 4;
+  s.optimizer.offload = true;
+  CHECK_THROWS_AS(make_model_ops(s), NotCovered);
+  CHECK_THROWS_AS(state_transfer(s, 8'000'000, 0), NotCovered);
+  s.profile.entries.push_back(pencil_entry("host_link", "stream", {{"launch", 0.0}, {"bandwidth", 5e10}}));
+  const OpDetail transfer = state_transfer(s, 8'000'000, 6'000'000);
+  CHECK(transfer.bytes == 12 * (8e6 / 8 + 6e6 / 2));
+  CHECK(transfer.duration.ps == 20 * 48'000'000);
+  s.optimizer.distributed = false;
+  CHECK(state_transfer(s, 8'000'000, 6'000'000).bytes == 12 * 14e6);
+
+  const RankParams params{8'000'000, 6'000'000, 0};
+  const RankMemory away = model_state(params, s.parallelism, s.optimizer, s.precision);
+  s.optimizer.offload = false;
+  const RankMemory here = model_state(params, s.parallelism, s.optimizer, s.precision);
+  CHECK(away.optimizer.count == 0);
+  CHECK(here.model_state() - away.model_state() == Bytes{12 * 14'000'000});
+}
+
+TEST_CASE("a checkpoint hash reads parameters and optimizer state once from HBM") {
+  Scenario s = pencil_scenario(qwen3_235b(), 8);
+  s.parallelism.ep = 4;
+  const OpDetail hash = checkpoint_hash(s, 8'000'000, 6'000'000);
+  CHECK(hash.bytes == 2 * 14e6 + 12 * (8e6 / 8 + 6e6 / 2));
+  CHECK(hash.duration.ps == 76'000'000);
 }
 
 TEST_CASE("overlapped reduction pays its latency per bucket") {

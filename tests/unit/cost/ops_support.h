@@ -46,6 +46,8 @@ inline Profile pencil_profile() {
     p.entries.push_back(
         pencil_entry(backward ? "gdn_bwd" : "gdn_fwd", "gdn_rate",
                      {{"peak", 1e12}, {"launch", 0.0}, {"sms", 132.0}, {"chunk", 64.0}, {"chunk_latency", 0.0}}));
+    p.entries.push_back(pencil_entry(backward ? "ssd_bwd" : "ssd_fwd", "ssd_rate",
+                                     {{"peak", 1e12}, {"launch", 0.0}, {"hbm", 1e12}, {"state_passes", 4.0}}));
   }
   for (const char* op : {"norm_fwd", "norm_bwd", "activation", "activation_bwd", "conv1d_fwd", "conv1d_bwd", "copy",
                          "permute", "unpermute", "cast_fp8", "router", "embedding", "cross_entropy", "optimizer"})

@@ -76,6 +76,7 @@ double call(const ProfileEntry& e) {
     return grouped_gemm_seconds(e, tokens, {0, 100, 100}) + grouped_wgrad_seconds(e, tokens, {100, 100, 0});
   if (e.form == "attention_rate") return attention_seconds(e, {1, 100, 100, 4, 2, 64, 64, true, 0});
   if (e.form == "gdn_rate") return gdn_seconds(e, {1, 100, 2, 4, 64, 64});
+  if (e.form == "ssd_rate") return ssd_seconds(e, {1, 100, 4, 64, 2, 64, 64});
   if (e.form == "stream") return stream_seconds(e, 1e6);
   if (e.form == "collective") return collective_seconds(e, 8, 1e6, {1e11});
   if (e.form == "constant") return constant_seconds(e);
@@ -172,6 +173,20 @@ TEST_CASE("attention and the delta rule are monotone") {
     const GdnShape shape{d.whole(1, 4), seq, 2, d.whole(1, 64), 128, 128};
     CHECK(gdn_seconds(g, {shape.batch, shape.seq + 70, 2, shape.value_heads, 128, 128}) >= gdn_seconds(g, shape));
     CHECK(gdn_seconds(g, {shape.batch + 1, shape.seq, 2, shape.value_heads, 128, 128}) >= gdn_seconds(g, shape));
+  }
+}
+
+TEST_CASE("the scan of Mamba-2 is monotone") {
+  Draws d(11);
+  for (int i = 0; i < 500; ++i) {
+    const ProfileEntry e = random_entry(d, form("ssd_rate"));
+    const SsdShape s{d.whole(1, 4), d.whole(1, 20000), d.whole(1, 128), 64, d.whole(1, 8), 128, 128};
+    const double base = ssd_seconds(e, s);
+    CHECK(ssd_seconds(e, {s.batch + 1, s.seq, s.heads, 64, s.groups, 128, 128}) >= base);
+    CHECK(ssd_seconds(e, {s.batch, s.seq + 70, s.heads, 64, s.groups, 128, 128}) >= base);
+    CHECK(ssd_seconds(e, {s.batch, s.seq, s.heads + 1, 64, s.groups, 128, 128}) >= base);
+    CHECK(ssd_seconds(e, {s.batch, s.seq, s.heads, 64, s.groups + 1, 128, 128}) >= base);
+    CHECK(ssd_seconds(e, {s.batch, s.seq, s.heads, 64, s.groups, 256, 128}) >= base);
   }
 }
 

@@ -188,6 +188,31 @@ TEST_CASE("gated delta rule: work and the chain of chunks") {
   CHECK(gdn_seconds(e, twice) == doctest::Approx(1e-6 + 2.0 * 92.274688e-6 + 4e-6));
 }
 
+TEST_CASE("state space duality: products in chunks, and the states between them") {
+  const ProfileEntry e{"ssd_fwd",
+                       "bf16",
+                       "",
+                       "ssd_rate",
+                       {{"peak", 1e12}, {"launch", 1e-6}, {"hbm", 1e12}, {"state_passes", 4.0}},
+                       Provenance::assumed,
+                       "pencil",
+                       {}};
+  // 256 tokens: C B^T of 2 groups 64*16, per head of 4: 64*8 inside and 2*16*8 through the state, times 2 * 256;
+  // 4 chunks of 4 heads of 8 x 16 fp32.
+  const SsdShape s{1, 256, 4, 8, 2, 16, 64};
+  CHECK(ssd_flops(s) == 512.0 * (2 * 1024 + 4 * (512 + 256)));
+  CHECK(ssd_state_bytes(s) == 4.0 * 4 * 4 * 128);
+  CHECK(ssd_seconds(e, s) == doctest::Approx(1e-6 + 512.0 * 5120 * 1e-12 + 4 * 8192e-12));
+  SsdShape odd = s; // a chunk that is not full passes a whole state
+  odd.seq = 257;
+  CHECK(ssd_state_bytes(odd) == 5.0 / 4.0 * ssd_state_bytes(s));
+  // Twice the sequence is twice the work: nothing here is quadratic.
+  SsdShape twice = s;
+  twice.seq = 512;
+  CHECK(ssd_seconds(e, twice) - 1e-6 == doctest::Approx(2.0 * (ssd_seconds(e, s) - 1e-6)));
+  CHECK(ssd_seconds(e, {}) == 0.0);
+}
+
 TEST_CASE("stream, constant, factor") {
   const ProfileEntry stream{"copy", "", "", "stream", {{"launch", 2e-6}, {"bandwidth", 1e12}}, Provenance::assumed,
                             "",     {}};

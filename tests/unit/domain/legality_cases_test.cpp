@@ -11,13 +11,6 @@ namespace {
 
 using Counts = std::vector<std::int64_t>;
 
-TestPlan pipeline(std::int64_t layers, std::int64_t pp, std::int64_t vpp = 1) {
-  TestPlan p;
-  p.model = uniform_model(dense_kind(), layers);
-  p.parallelism = {.world_size = pp, .pp = pp, .vpp = vpp};
-  return p;
-}
-
 TestPlan with_layout(const std::string& layout, std::int64_t layers, std::int64_t mtp, std::int64_t pp) {
   TestPlan p = pipeline(layers, pp);
   p.model.mtp_num_layers = mtp;

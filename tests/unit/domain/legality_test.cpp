@@ -137,6 +137,17 @@ TEST_CASE("TP divides heads and widths, ETP the experts' width") {
   CHECK(mentions(errors(p.check()), {"key_heads", "15", "2"}));
   p.model.kinds[0].attention = MultiLatentAttention{127, 1536, 512, 128, 64, 128};
   CHECK(mentions(errors(p.check()), {"heads", "127", "2"}));
+  p.model.kinds[0].attention = Mamba2{127, 64, 128, 1, 4, 128};
+  CHECK(mentions(errors(p.check()), {"mamba_num_heads", "127", "2"}));
+  CHECK(mentions(errors(p.check()), {"n_groups of layer kind 'dense' 1", "2"}));
+  p.model.kinds[0] = {"mixer", Mamba2{128, 64, 128, 8, 4, 128}, NoFfn{}};
+  CHECK(p.check().legal());
+  p.model.kinds[0] = {"ffn", NoAttention{}, DenseFfn{.ffn_hidden_size = 16384}};
+  CHECK(p.check().legal());
+  p.recompute = {RecomputeGranularity::selective, {RecomputeModule::mlp}};
+  CHECK(p.check().warnings.empty());
+  p.model.kinds[0] = {"mixer", Mamba2{128, 64, 128, 8, 4, 128}, NoFfn{}}; // a mixer alone has no FFN to recompute
+  CHECK(!p.check().warnings.empty());
 }
 
 TEST_CASE("fewer key/value heads than TP are replicated, with a warning") {

@@ -8,16 +8,14 @@
 #include "sim/planner/search/fit.h"
 #include "sim/planner/search/placement_study.h"
 #include "sim/planner/simulate.h"
+#include "tests/support/recipe.h"
 
 using namespace tessella;
 
 namespace {
 
-Scenario scenario(std::vector<std::string> overrides) {
-  LoadOptions options;
-  options.overrides = {"batch.gbs=256"};
-  options.overrides.insert(options.overrides.end(), overrides.begin(), overrides.end());
-  return load_scenario("experiments/01_qwen3_235b_h100_256/experiment.yaml", options);
+Scenario scenario(const std::vector<std::string>& overrides) {
+  return testing::recipe({"batch.gbs=256"}, overrides);
 }
 
 // On a pipeline rank.

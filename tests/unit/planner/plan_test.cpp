@@ -13,16 +13,14 @@
 #include "sim/planner/partition/stage_memory.h"
 #include "sim/planner/search/search.h"
 #include "sim/planner/simulate.h"
+#include "tests/support/recipe.h"
 
 using namespace tessella;
 
 namespace {
 
-Scenario scenario(std::vector<std::string> overrides = {}) {
-  LoadOptions options;
-  options.overrides = {"batch.gbs=512"};
-  options.overrides.insert(options.overrides.end(), overrides.begin(), overrides.end());
-  return load_scenario("experiments/01_qwen3_235b_h100_256/experiment.yaml", options);
+Scenario scenario(const std::vector<std::string>& overrides = {}) {
+  return testing::recipe({"batch.gbs=512"}, overrides);
 }
 
 const std::string kOverlap = "schedule.overlap_moe_expert_parallel_comm=true";
@@ -134,6 +132,8 @@ TEST_CASE("A plan that cannot fit says how much is missing and what would help")
     const std::string text = e.what();
     CHECK(text.find("GB short") != std::string::npos);
     CHECK(text.find("94 layers over 2 stages") != std::string::npos);
+    CHECK(text.find("the fullest rank holds stage") != std::string::npos);
+    CHECK(text.find("single change") != std::string::npos);
   }
 }
 

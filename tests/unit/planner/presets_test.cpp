@@ -3,20 +3,17 @@
 
 #include <algorithm>
 
-#include "sim/config/load.h"
 #include "sim/planner/partition/baselines.h"
 #include "sim/planner/presets.h"
 #include "sim/planner/simulate.h"
+#include "tests/support/recipe.h"
 
 using namespace tessella;
 
 namespace {
 
-Scenario scenario(std::vector<std::string> overrides = {}) {
-  LoadOptions options;
-  options.overrides = {"batch.gbs=512"};
-  options.overrides.insert(options.overrides.end(), overrides.begin(), overrides.end());
-  return load_scenario("experiments/01_qwen3_235b_h100_256/experiment.yaml", options);
+Scenario scenario(const std::vector<std::string>& overrides = {}) {
+  return testing::recipe({"batch.gbs=512"}, overrides);
 }
 
 } // namespace

@@ -69,7 +69,7 @@ TEST_CASE("the naive predictor knows the other groups only") {
   b.add("c", 1.0, 1.0, 800e12);
   b.rows[3].kind = "moe"; // alone
   auto runs = b.judged();
-  add_naive(runs);
+  add_naive(runs, runs);
   CHECK(*b.rows[0].naive_error == doctest::Approx(400.0 / 550.0 - 1.0)); // median of b
   CHECK(*b.rows[1].naive_error == doctest::Approx(500.0 / 400.0 - 1.0));
   CHECK_FALSE(b.rows[3].naive_error.has_value());

@@ -109,3 +109,24 @@ TEST_CASE("The widest group is reported when a grid straddles nodes") {
 TEST_CASE("A dragonfly group is a leaf group") {
   CHECK(span_of_first(dragonfly_cluster(3), 128) == GroupSpan{128, 16, 8, 2, false, 8});
 }
+
+TEST_CASE("The widest span is that of one of the groups, and none of them is wider") {
+  for (const Cluster& c : {rail_cluster(24, 8, 4), rail_cluster(24, 4, 5), rail_cluster(12), dragonfly_cluster(3)})
+    for (const std::int64_t tp : {1, 2, 3, 6})
+      for (const std::int64_t pp : {1, 2, 4})
+        for (const std::int64_t ep : {1, 4, 12}) {
+          const Parallelism p = grid(96, tp, 1, pp, ep, 1);
+          for (const GroupKind kind : {GroupKind::tp, GroupKind::ep, GroupKind::dp, GroupKind::edp, GroupKind::pp}) {
+            CAPTURE(name(kind));
+            const GroupSpan widest = span_of(c, p, kind);
+            bool is_one = false;
+            for (const std::vector<Rank>& ranks : groups_of(p, kind)) {
+              const GroupSpan span = span_of_ranks(c, ranks);
+              is_one |= span == widest;
+              CHECK(span.nodes <= widest.nodes);
+              if (span.nodes == widest.nodes) CHECK(span.leaves <= widest.leaves);
+            }
+            CHECK(is_one);
+          }
+        }
+}
