@@ -160,6 +160,25 @@ MODEL_ARGS:
   CHECK(e.draft.recompute.modules.size() == 2);
 }
 
+TEST_CASE("What balances the router and how much its experts accept comes along") {
+  const auto routing = [](const std::string& more) {
+    const std::string moe =
+        "--num-experts 8 --moe-router-topk 2 --moe-ffn-hidden-size 512 --expert-model-parallel-size 4 ";
+    return read_experiment("e.yaml", import(kModel + kRun + moe + more).yaml).draft.routing;
+  };
+  CHECK(routing("").balancing == Balancing::aux_loss);
+  CHECK(routing("--moe-router-load-balancing-type seq_aux_loss").balancing == Balancing::aux_loss);
+  CHECK(routing("--moe-router-load-balancing-type global_aux_loss").balancing == Balancing::global_batch);
+  CHECK(routing("--moe-router-load-balancing-type none").balancing == Balancing::none);
+  CHECK(routing("--moe-router-load-balancing-type none --moe-router-enable-expert-bias").balancing ==
+        Balancing::loss_free_bias);
+  CHECK_FALSE(routing("--moe-router-force-load-balancing").balancing);
+  const RoutingSpec tight = routing("--moe-expert-capacity-factor 1.25 --moe-pad-expert-input-to-capacity");
+  CHECK(tight.capacity_factor == 1.25);
+  CHECK(tight.pad_to_capacity);
+  CHECK_FALSE(routing("").capacity_factor);
+}
+
 TEST_CASE("What cannot be imported says why") {
   CHECK(refusal(kModel + kRun + "--use-megatron-fsdp").find("--use-megatron-fsdp: error: changes what a step costs") !=
         std::string::npos);
