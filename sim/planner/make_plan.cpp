@@ -94,13 +94,12 @@ class Planner {
     plan.search.radius = options_.radius;
     plan.search.variables = both.whole.variables();
     plan.search.variables_pruned = problem.variables();
+    if (memory_.slack(start_from).count < 0) leanest_ = leanest_partition(both.whole, start_from);
+    if (leanest_ && leanest_->proven && leanest_->missing.count > 0) return; // nothing fits
     const auto start = std::chrono::steady_clock::now();
     const auto solution = options_.reference_milp ? solve_milp(problem) : solve_exact(problem);
     plan.search.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    if (!solution) {
-      leanest_ = leanest_partition(both.whole, start_from);
-      return;
-    }
+    if (!solution) return;
     const auto fits = [this](const Partition& p) { return memory_.slack(p).count >= 0; };
     rows.push_back(row("overlap", evened(graph_, partition_of_choice(problem, solution->choice), cost_, fits)));
     plan.certificate.surrogate_proven = solution->proven();

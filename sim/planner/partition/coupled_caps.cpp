@@ -11,6 +11,7 @@ namespace tessella {
 namespace {
 
 constexpr std::size_t kMostRanges = 600; // of a stage, for the last, exact search
+constexpr std::int64_t kNodes = 200'000; // of one search; where caps are nearly met a proof could take minutes
 
 using Ranges = std::vector<std::vector<StageContent>>;
 
@@ -33,7 +34,7 @@ class Balance {
 
   std::optional<Partition> run() const {
     std::optional<Partition> best;
-    for (std::int32_t radius = 1; !best && radius <= 8; radius *= 2) best = solve(candidates_around(start_, radius));
+    for (std::int32_t radius = 1; !best && radius <= 4; radius *= 2) best = solve(candidates_around(start_, radius));
     if (!best) return std::nullopt;
     const Ranges all = ranges_upto(bottleneck(graph_, *best, cost_));
     const auto few = [](const auto& ranges) { return ranges.size() <= kMostRanges; };
@@ -50,7 +51,7 @@ class Balance {
 
   std::optional<Partition> solve(const Ranges& ranges) const {
     const PartitionProblem problem = partition_problem(graph_, ranges, cost_, &memory_);
-    const auto found = solve_exact(problem);
+    const auto found = solve_exact(problem, kNodes);
     if (!found) return std::nullopt;
     return partition_of_choice(problem, found->choice);
   }

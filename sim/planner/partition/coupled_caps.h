@@ -3,8 +3,8 @@
 //
 // Without caps that chain gives the optimum; when it fits, it is the answer. Otherwise the threshold search of
 // partition_exact.h runs on ranges around it, wider and wider until something fits, and once more on every range that a
-// partition at least as good can hold: then the answer is optimal. Where those ranges are too many the best of the
-// neighbourhood stands. Among equals the evenest that moves of one layer reach.
+// partition at least as good can hold: then the answer is optimal. Where those ranges are too many, or the nodes of a
+// search run out, the best found stands. Among equals the evenest that moves of one layer reach.
 #pragma once
 
 #include <optional>
@@ -18,7 +18,7 @@
 
 namespace tessella {
 
-// `start` is the optimum without caps. Nothing when no partition within 8 layers of it fits.
+// `start` is the optimum without caps. Nothing when none is found within 4 layers of it.
 std::optional<Partition> balance_under_caps(std::span<const ChainLayer> layers, std::span<const ChainStage> stages,
                                             const Partition& start, const StageMemory& memory);
 
