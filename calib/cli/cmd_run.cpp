@@ -179,15 +179,23 @@ void add_run(CLI::App& app, int& code) {
   CLI::App* c = app.add_subcommand("run", "measure the kernels and collectives a model needs on this machine");
   c->add_option("--model", flags->model, "name or YAML file of the model");
   c->add_option("--reference", flags->reference, "CSV of published kernel times: measure its shapes too, first");
-  c->add_option("--ep", flags->shapes.ep, "expert-parallel sizes")->delimiter(',')->capture_default_str();
-  c->add_option("--tp", flags->shapes.tp, "tensor-parallel sizes")->delimiter(',')->capture_default_str();
+  c->add_option("--ep", flags->shapes.ep, "expert-parallel sizes")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  c->add_option("--tp", flags->shapes.tp, "tensor-parallel sizes")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
   c->add_option("--seq", flags->shapes.seq, "tokens of a sequence")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
   c->add_option("--precision", flags->precision, "bf16, fp8 or both")
       ->check(CLI::IsMember({"bf16", "fp8", "bf16,fp8"}))
       ->capture_default_str();
-  c->add_option("--ranks", flags->shapes.ranks, "collectives over up to so many ranks")->capture_default_str();
+  c->add_option("--ranks", flags->shapes.ranks, "collectives over up to so many ranks")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
   c->add_option("--backend", flags->backend, "cuda or host; auto is cuda")
       ->check(CLI::IsMember({"auto", "cuda", "host"}))
       ->capture_default_str();

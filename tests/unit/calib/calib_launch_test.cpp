@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -259,6 +260,15 @@ TEST_CASE("A run that is killed or interrupted keeps its rows, and the same comm
   const std::string record = text_of(folder + "/run.json");
   CHECK(record.find("\"complete\": false") != std::string::npos);
   CHECK(record.find("gemm") != std::string::npos); // what is left out is listed
+}
+
+TEST_CASE("Sizes that are no sizes are refused") {
+  if (program.empty()) return;
+  for (const char* flag : {"--ep 0", "--ep 8,-3", "--tp 0", "--ranks 0"}) {
+    const int status = std::system((program + " run --model toy --dry-run " + flag + " >/dev/null 2>&1").c_str());
+    CHECK_MESSAGE(WIFEXITED(status), flag);
+    CHECK_MESSAGE(WEXITSTATUS(status) == 2, flag);
+  }
 }
 
 int main(int argc, char** argv) {
