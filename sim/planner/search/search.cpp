@@ -183,19 +183,25 @@ class Search {
     return std::count_if(candidates_.begin(), candidates_.end(), [](const Candidate& c) { return c.tried; });
   }
 
-  // Simulates those of `line` whose bound is at most the limit, in order, `batch` between two looks at the limit.
+  // Simulates those of `line` whose bounds are at most the limit, in order, `batch` between two looks at the limit.
   template <class Limit>
   void simulate_in_order(const std::vector<Candidate*>& line, std::size_t batch, Limit limit_now) {
-    std::size_t done = 0;
-    while (done < line.size()) {
+    for (auto next = line.begin(); next != line.end() && !(options_.stop && *options_.stop);) {
       const Duration limit = limit_now();
-      std::size_t end = done;
-      while (end < line.size() && end < done + batch && line[end]->lower_bound <= limit) ++end;
-      if (end == done || (options_.stop && *options_.stop)) break;
-      parallel_for(end - done, options_.threads, [&](std::size_t i) { run_one(*line[done + i]); });
-      done = end;
+      std::vector<Candidate*> now;
+      for (; next != line.end() && now.size() < batch; ++next)
+        if (!(*next)->tried && (*next)->lower_bound <= limit) now.push_back(*next);
+      parallel_for(now.size(), options_.threads, [&](std::size_t i) { run_one(*now[i], limit); });
       if (options_.progress) options_.progress(tried(), std::max(tried(), still_possible()));
     }
+  }
+
+  // The bound that takes milliseconds, for those that the quick one lets through.
+  void tighten(Candidate& c) const {
+    const PlanCertificate certificate = certify(scenario_of(c));
+    if (certificate.lower_bound <= c.lower_bound) return;
+    c.lower_bound = certificate.lower_bound;
+    c.bound_of = certificate.limited_by;
   }
 
   void simulate_best_first() {
@@ -206,31 +212,26 @@ class Search {
     simulate_in_order(line, kBatch, [this] { return cut(); });
   }
 
-  void run_one(Candidate& c) const {
-    if (c.tried) return;
-    c.tried = true;
+  void run_one(Candidate& c, Duration limit) const {
     try {
+      if (limit < Duration::max()) tighten(c);
+      if (c.lower_bound > limit) return;
+      c.tried = true;
       const RunResult r = simulate(scenario_of(c), {});
       // Uneven routing may need more memory than the balanced load that was checked.
       if (!r.memory.fits) return;
       c.step_time = r.step_time;
       c.mfu = r.mfu;
     } catch (const NotCovered&) {
+      c.tried = true;
       c.covered = false;
     }
   }
 
   static RankedPlan ranked(const Candidate& c) {
-    return {c.configuration.parallelism,
-            c.configuration.micro_batch_size,
-            c.configuration.recompute,
-            c.configuration.schedule,
-            c.partition,
-            *c.step_time,
-            c.lower_bound,
-            c.mfu,
-            c.free,
-            c.place};
+    const Configuration& k = c.configuration;
+    return {k.parallelism, k.micro_batch_size, k.recompute, k.schedule, c.partition,
+            *c.step_time,  c.lower_bound,      c.mfu,       c.free,     c.place};
   }
 
   void rank() {
@@ -274,9 +275,11 @@ class Search {
 
   void explain() {
     if (result_.ranked.empty()) return;
-    const RankedPlan& best = result_.ranked.front();
+    RankedPlan& best = result_.ranked.front();
     const auto c = std::find_if(candidates_.begin(), candidates_.end(),
                                 [&](const Candidate& x) { return x.step_time && ranked(x) == best; });
+    tighten(*c);
+    best.lower_bound = c->lower_bound;
     const Scenario s = scenario_of(*c);
     result_.limits = limits_of(s, best, c->bound_of, simulate(s, {}));
     if (options_.explain) result_.what_ifs = what_ifs(s, s.partition, options_.threads);

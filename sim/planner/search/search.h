@@ -3,9 +3,10 @@
 //   enumerate  tp, cp, pp, vpp, ep, etp, micro-batch size, recompute, schedule        search_space.h
 //   legal      check_legality and check_schedule_spec
 //   fits       memory_report of the schedule that would run, at balanced load
-//   bound      the certificate's lower bound on step time; costs of one kind of layer are shared by all grids with the
-//              same tp, cp, ep, etp, micro-batch and recompute
-//   simulate   in order of the bound, in batches; stops when no bound is below the worst plan that would be shown
+//   bound      the certificate's quick lower bounds on step time; costs of one kind of layer are shared by all grids
+//              with the same tp, cp, ep, etp, micro-batch and recompute
+//   simulate   in order of the bound, in batches, those whose bound is below the worst plan that would be shown; once
+//              there are such plans, the certificate's tighter bound (weighted_bound.h) is asked before each simulation
 //   place      the fastest plan with expert groups inside a node, inside a leaf group of the fabric and beyond: what
 //              keeping them together gains. Groups are blocks of neighbouring ranks (sim/topology/groups.h), so TP, ETP
 //              and EP decide
