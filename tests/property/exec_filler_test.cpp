@@ -8,6 +8,7 @@
 #include "sim/exec/fill_plan.h"
 #include "sim/exec/replica.h"
 #include "sim/exec/run.h"
+#include "tests/support/even_loads.h"
 #include "tests/support/random_program.h"
 
 using namespace tessella;
@@ -136,19 +137,8 @@ TEST_CASE("With exact durations the estimates of a chain are the real waits, so 
 
 namespace {
 
-// The same tokens everywhere, as the offline plan has them.
-class EvenLoads final : public LoadSource {
- public:
-  void prepare(std::int64_t) override {}
-  RoutedRows rank_loads(std::int64_t, std::int32_t, std::int32_t, std::int32_t,
-                        std::span<std::int32_t> out) const override {
-    std::fill(out.begin(), out.end(), 400);
-    return {400 * static_cast<std::int64_t>(out.size()), 0};
-  }
-};
-
 RunRecords run_even(const Program& program, const FillerOptions& filler) {
-  EvenLoads loads;
+  EvenLoads loads(400);
   RunOptions o;
   o.filler = filler;
   return run_program(program, &loads, false, o);

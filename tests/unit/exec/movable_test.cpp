@@ -9,6 +9,7 @@
 #include "sim/exec/lower.h"
 #include "sim/exec/run.h"
 #include "sim/schedule/table.h"
+#include "tests/support/even_loads.h"
 #include "tests/support/small_moe.h"
 
 using namespace tessella;
@@ -27,16 +28,8 @@ Program lowered(const Scenario& s) {
   return lower(s, make_schedule(s.schedule, 2, 1, static_cast<std::int32_t>(s.num_micro_batches())), make_model_ops(s));
 }
 
-class Even final : public LoadSource {
- public:
-  void prepare(std::int64_t) override {}
-  void rank_loads(std::int64_t, std::int32_t, std::int32_t, std::int32_t, std::span<std::int32_t> out) const override {
-    std::fill(out.begin(), out.end(), 4096);
-  }
-};
-
 RunRecords run(const Program& program, const char* policy) {
-  Even loads;
+  EvenLoads loads(4096);
   RunOptions o;
   o.filler.policy = find_fill_policy(policy);
   return run_program(program, &loads, true, o);

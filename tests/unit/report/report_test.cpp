@@ -83,6 +83,8 @@ TEST_CASE("JSON parses back to the same numbers, in the documented order") {
                                          "step_time_ci95_s",
                                          "prediction",
                                          "steps",
+                                         "warm_up_steps",
+                                         "precise",
                                          "phases",
                                          "adaptation",
                                          "tokens_per_s_per_gpu",
