@@ -95,6 +95,13 @@ TEST_CASE("Wrong input exits 2 with file, line, caret and the nearest right thin
   CHECK(run("--help").exit_code == 0);
 }
 
+TEST_CASE("Planning what cannot fit ends soon, and says which stage holds most and what would fit") {
+  const CommandResult r = run("plan " + kOne + " --set parallelism.ep=4");
+  CHECK(r.exit_code == 3);
+  CHECK(contains(r.err, "most of it is stage "));
+  CHECK(contains(r.err, "--set parallelism.tp=4"));
+}
+
 TEST_CASE("A plan that does not fit exits 3, with the parts and the smallest world that fits") {
   const CommandResult r =
       run("memory " + kOne + " --set 'recompute={granularity: none}' --set batch.micro_batch_size=4");

@@ -9,6 +9,7 @@
 #include "sim/planner/partition/partition_exact.h"
 #include "sim/planner/partition/partition_milp.h"
 #include "sim/planner/partition/rank_sum.h"
+#include "sim/planner/partition/total_memory.h"
 #include "sim/schedule/table.h"
 
 using namespace tessella;
@@ -117,6 +118,7 @@ bool meets(const Partition& p, std::int32_t layers) {
 
 TEST_CASE("Threshold search finds what brute force finds, with and without limits") {
   int infeasible = 0;
+  int too_heavy = 0;
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     CAPTURE(seed);
     const std::int32_t vpp = 1 + static_cast<std::int32_t>(seed % 2);
@@ -126,6 +128,10 @@ TEST_CASE("Threshold search finds what brute force finds, with and without limit
     const auto truth = brute_force(x.problem, choice, 0);
     const auto found = solve_exact(x.problem);
     REQUIRE(found.has_value() == truth.has_value());
+    if (!may_fit_in_total(x.problem)) {
+      REQUIRE_FALSE(truth);
+      ++too_heavy;
+    }
     if (!truth) {
       ++infeasible;
       continue;
@@ -139,6 +145,7 @@ TEST_CASE("Threshold search finds what brute force finds, with and without limit
   }
   CHECK(infeasible > 5);
   CHECK(infeasible < 95);
+  CHECK(too_heavy > 0);
 }
 
 TEST_CASE("The rank-sum search finds what brute force finds, with and without limits") {

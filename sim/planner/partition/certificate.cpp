@@ -80,8 +80,8 @@ PieceTimes fixed_tail(const Model& model, const LayerTable& table) {
   return sum;
 }
 
-// Charges and round trips of the layers before each boundary. Both are sums over layers, so a stage of any length is the
-// difference of two of them.
+// Charges and round trips of the layers before each boundary. Both are sums over layers, so a stage of any length is
+// the difference of two of them.
 struct UptoSums {
   std::vector<std::vector<Duration>> charge; // [stage][boundary]
   std::vector<Duration> trip;                // [boundary]

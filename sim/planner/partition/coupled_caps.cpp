@@ -11,7 +11,7 @@ namespace tessella {
 namespace {
 
 constexpr std::size_t kMostRanges = 600; // of a stage, for the last, exact search
-constexpr std::int64_t kNodes = 200'000; // of one search; where caps are nearly met a proof could take minutes
+constexpr std::int64_t kNodes = 20'000;  // of one search; where caps are nearly met a proof could take minutes
 
 using Ranges = std::vector<std::vector<StageContent>>;
 

@@ -4,6 +4,8 @@
 #include <bit>
 #include <limits>
 
+#include "sim/planner/partition/total_memory.h"
+
 namespace tessella {
 namespace {
 
@@ -161,8 +163,6 @@ class Feasibility {
   }
 
   std::optional<std::vector<std::int32_t>> branch(const Domains& domains) {
-    if (nodes_left_ == 0) return std::nullopt;
-    --nodes_left_;
     std::size_t chosen = domains.size();
     int fewest = 0;
     for (std::size_t s = 0; s < domains.size(); ++s) {
@@ -176,6 +176,7 @@ class Feasibility {
     std::optional<std::vector<std::int32_t>> found;
     domains[chosen].for_each([&](std::size_t c) {
       if (found || nodes_left_ == 0) return;
+      --nodes_left_; // most of the time goes into choices that fail at once
       Domains next = domains;
       next[chosen] = Bits(problem_.candidates[chosen].size());
       next[chosen].set(c);
@@ -217,6 +218,7 @@ std::vector<Duration> thresholds(const PartitionProblem& problem) {
 } // namespace
 
 std::optional<PartitionSolution> solve_exact(const PartitionProblem& problem, std::int64_t max_nodes) {
+  if (!may_fit_in_total(problem)) return std::nullopt;
   const std::vector<Duration> costs = thresholds(problem);
   std::optional<PartitionSolution> best;
   std::int64_t used = 0;
