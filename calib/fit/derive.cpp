@@ -125,6 +125,21 @@ void add_streams_like(Report& report) {
                     "0.54 of the HBM peak: between SimuMax's 0.81 on A100 and 0.28 (fused) on B200"));
 }
 
+// PCIe 5, the same on every Hopper board.
+void add_host_link(Report& report) {
+  const Table t = report.table("collectives_misc.csv");
+  for (std::size_t i = 0; i < t.rows(); ++i)
+    if (t.text(i, "op") == "H2D memcpy" && t.text(i, "gpu") == "H100") {
+      const ProfileEntry e = stream("host_link", report.param("gemm", "bf16", "launch"), t.positive(i, "value") * 1e9,
+                                    Provenance::published,
+                                    "one H100's copy from pinned host memory over PCIe 5 (collectives_misc.csv, "
+                                    "Voltage Park); launch as gemm bf16");
+      report.add({e, e, {}, true});
+      return;
+    }
+  throw InputError("collectives_misc.csv", "no row of op 'H2D memcpy' for H100");
+}
+
 void add_common(Report& report) {
   report.add(ProfileEntry{"launch",
                           "",

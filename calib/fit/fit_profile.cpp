@@ -78,6 +78,7 @@ void fit_hopper(Report& report) {
   add_streams_like(report);
   derive_ssd(report);
   add_common(report);
+  add_host_link(report);
   fit_collectives(report);
   fit_dispatchers(report);
 }

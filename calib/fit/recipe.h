@@ -89,6 +89,7 @@ void fit_attention(Report& report);
 void fit_gdn(Report& report);
 void derive_ssd(Report& report); // Mamba-2, from the rows of the gated delta rule
 void fit_stream(Report& report);
+void add_host_link(Report& report);    // PCIe to the host's memory
 void add_streams_like(Report& report); // memory-bound ops without a table, from the rates of those with one
 void fit_a100(Report& report);         // all kernels of A100
 // Any GPU.

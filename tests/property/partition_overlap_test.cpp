@@ -124,6 +124,8 @@ TEST_CASE("Threshold search finds what brute force finds, with and without limit
     const std::int32_t vpp = 1 + static_cast<std::int32_t>(seed % 2);
     Instance x = instance(seed, seed % 3 == 0 ? 3 : 2, vpp, 10 + static_cast<std::int64_t>(seed % 4), 1);
     if (seed % 2 == 1) add_limits(x.problem, seed, x.graph.num_stages / vpp);
+    if (seed % 20 == 1) // some that nothing can hold
+      for (auto& limit : x.problem.limits) limit.cap = Bytes{limit.cap.count * 2 / 3};
     std::vector<std::int32_t> choice;
     const auto truth = brute_force(x.problem, choice, 0);
     const auto found = solve_exact(x.problem);
