@@ -14,8 +14,8 @@
 
 namespace tessella::calib {
 
-// What became of a case. All but `ok` leave median and the rest at 0 and say why in `note`; `unsupported`: this machine's
-// libraries have no such kernel, another one was measured in its place.
+// What became of a case. All but `ok` leave median and the rest at 0 and say why in `note`; `unsupported`: this
+// machine's libraries have no such kernel, another one was measured in its place.
 enum class RowStatus { ok, wrong_result, out_of_memory, throttled, failed, unsupported };
 const char* name(RowStatus s);
 

@@ -82,8 +82,7 @@ std::vector<std::pair<std::string, std::string>> texts_of(const std::vector<std:
     if (std::filesystem::is_regular_file(input, error)) {
       out.emplace_back(display_path(input), read_file(input));
       require_role(out.back().first, out.back().second, FileRole::script);
-    }
-    else if (input.find('=') == std::string::npos && input.find("--") == std::string::npos)
+    } else if (input.find('=') == std::string::npos && input.find("--") == std::string::npos)
       throw InputError(input, "no such file, and neither --flags nor NAME=VALUE");
     else
       out.emplace_back("arguments", input);

@@ -1,5 +1,5 @@
-// A quick proof that memory limits cannot be met: summed over all ranks, the lightest chain of meeting ranges weighs more
-// than all caps together. Says nothing when it does not.
+// A quick proof that memory limits cannot be met: summed over all ranks, the lightest chain of meeting ranges weighs
+// more than all caps together. Says nothing when it does not.
 #pragma once
 
 #include "sim/planner/overlap/overlap_graph.h"

@@ -63,7 +63,7 @@ TEST_CASE("Pruning loses neither the fastest plans nor the fastest of any place"
 
 TEST_CASE("A search that is ended early says how many it did not reach") {
   std::atomic<bool> stop{false};
-  SearchOptions options = small(100000); // nothing is ruled out
+  SearchOptions options = small(100000);                               // nothing is ruled out
   options.progress = [&](std::int64_t, std::int64_t) { stop = true; }; // after the first batch
   options.stop = &stop;
   const SearchResult found = search_configurations(scenario(), options);
