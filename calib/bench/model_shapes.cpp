@@ -1,7 +1,10 @@
 #include "calib/bench/model_shapes.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <variant>
@@ -242,7 +245,36 @@ void add_collectives(const Model& model, const ShapeOptions& o, std::vector<Job>
   }
 }
 
+// What TP divides in an attention: its heads, of whatever kind.
+struct Heads {
+  std::vector<std::int64_t> operator()(const GroupedQueryAttention& a) const { return {a.heads}; }
+  std::vector<std::int64_t> operator()(const MultiLatentAttention& a) const { return {a.heads}; }
+  std::vector<std::int64_t> operator()(const GatedDeltaNet& a) const { return {a.key_heads, a.value_heads}; }
+  std::vector<std::int64_t> operator()(const Mamba2& a) const { return {a.mamba_num_heads, a.n_groups}; }
+  template <class None>
+  std::vector<std::int64_t> operator()(const None&) const {
+    return {};
+  }
+};
+
 } // namespace
+
+std::vector<std::string> sizes_left_out(const Model& model, const ShapeOptions& options) {
+  std::set<std::string> lines;
+  for (const LayerKind& kind : model.kinds) {
+    const MoeFfn* moe = moe_of(kind);
+    for (const std::int64_t ep : options.ep)
+      if (moe != nullptr && moe->num_experts % ep != 0)
+        lines.insert(fmt::format("EP {} does not divide {} experts", ep, moe->num_experts));
+    for (const std::int64_t tp : options.tp)
+      for (const std::int64_t heads : std::visit(Heads{}, kind.attention))
+        if (heads % tp != 0) lines.insert(fmt::format("TP {} does not divide {} heads", tp, heads));
+  }
+  for (const std::int64_t tp : options.tp)
+    if (options.seq * options.micro_batch % tp != 0)
+      lines.insert(fmt::format("TP {} does not divide {} tokens", tp, options.seq * options.micro_batch));
+  return {lines.begin(), lines.end()};
+}
 
 std::vector<Job> model_shapes(const Model& model, const ShapeOptions& options) {
   std::vector<Job> jobs;

@@ -28,4 +28,7 @@ struct ShapeOptions {
 // heads / TP) are left out. Roofline of a Hopper GPU for the weights.
 std::vector<Job> model_shapes(const Model& model, const ShapeOptions& options);
 
+// What model_shapes left out, a line each: "EP 7 does not divide 8 experts".
+std::vector<std::string> sizes_left_out(const Model& model, const ShapeOptions& options);
+
 } // namespace tessella::calib

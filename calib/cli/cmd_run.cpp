@@ -67,7 +67,13 @@ std::vector<Job> jobs_of(Flags& flags, const World& world) {
   if (flags.backend == "host") flags.shapes.attention = ""; // the only one it has
   flags.shapes.ranks = std::max<std::int64_t>(flags.shapes.ranks, world.size);
   std::vector<Job> jobs;
-  if (!flags.model.empty()) jobs = model_shapes(find_model(flags.model), flags.shapes);
+  if (!flags.model.empty()) {
+    const Model model = find_model(flags.model);
+    jobs = model_shapes(model, flags.shapes);
+    if (world.rank == 0)
+      for (const std::string& line : sizes_left_out(model, flags.shapes))
+        fmt::print(stderr, "warning: {}: those shapes are left out\n", line);
+  }
   constexpr double kFirst = 1.0; // seconds, more than an op of a step takes
   if (!flags.reference.empty())
     for (const ReferenceRow& row : read_reference(flags.reference)) jobs.push_back({row.shape, kFirst});

@@ -62,6 +62,11 @@ TEST_CASE("Sizes that do not divide the model are left out; tensor parallelism d
   CHECK(std::count_if(jobs.begin(), jobs.end(),
                       [](const Job& j) { return j.shape.op == "grouped_gemm" && j.shape.dtype == "bf16"; }) == 8);
   CHECK(has(jobs, {"gemm", "", "bf16", {{"m", 4096}, {"n", 4608}, {"k", 4096}}, 1}));
+  CHECK(sizes_left_out(model, o) == std::vector<std::string>{"EP 256 does not divide 128 experts"});
+  o.ep = {8};
+  o.tp = {2, 3};
+  CHECK(sizes_left_out(model, o) ==
+        std::vector<std::string>{"TP 3 does not divide 4096 tokens", "TP 3 does not divide 64 heads"});
 }
 
 TEST_CASE("Every model in the tree has shapes, and collectives come with ranks") {
