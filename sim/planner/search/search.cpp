@@ -249,7 +249,8 @@ class Search {
     std::map<std::string, std::vector<Candidate*>> places;
     for (Candidate& c : candidates_) places[c.place.name()].push_back(&c);
     if (places.size() < 2 || !scenario_.model.has_moe()) return;
-    for (const auto& [name, line] : places) {
+    for (const auto& place : places) {
+      const std::vector<Candidate*>& line = place.second;
       const Candidate* best = nullptr;
       const auto look = [&] {
         for (const Candidate* c : line)
