@@ -115,66 +115,50 @@ CudnnDescriptor CudnnGraph::pointwise_descriptor(cudnnPointwiseMode_t mode, cudn
   return how;
 }
 
-GraphTensor CudnnGraph::pointwise(cudnnPointwiseMode_t mode, const GraphTensor& x, std::optional<GraphTensor> out,
-                                  cudnnDataType_t type) {
-  const GraphTensor y = out ? *out : between(x.dims, type);
-  CudnnDescriptor how = pointwise_descriptor(mode, kMath);
-  how.finalize("a pointwise op");
+GraphTensor
+CudnnGraph::add_pointwise(CudnnDescriptor how,
+                          std::initializer_list<std::pair<cudnnBackendAttributeName_t, const GraphTensor*>> reads,
+                          const GraphTensor& y, const char* what) {
+  how.finalize(what);
   CudnnDescriptor op(library_, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
   op.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, how);
-  op.set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, descriptor(x));
+  for (const auto& [attribute, tensor] : reads) op.set(attribute, descriptor(*tensor));
   op.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, descriptor(y));
-  op.finalize("a pointwise op");
+  op.finalize(what);
   parts_.push_back(std::move(how));
   operations_.push_back(std::move(op));
   return y;
 }
 
+GraphTensor CudnnGraph::pointwise(cudnnPointwiseMode_t mode, const GraphTensor& x, std::optional<GraphTensor> out,
+                                  cudnnDataType_t type) {
+  const GraphTensor y = out ? *out : between(x.dims, type);
+  return add_pointwise(pointwise_descriptor(mode, kMath), {{CUDNN_ATTR_OPERATION_POINTWISE_XDESC, &x}}, y,
+                       "a pointwise op");
+}
+
 GraphTensor CudnnGraph::pointwise(cudnnPointwiseMode_t mode, const GraphTensor& x, const GraphTensor& b,
                                   std::optional<GraphTensor> out, cudnnDataType_t type) {
   const GraphTensor y = out ? *out : between(broadcast(x.dims, b.dims), type);
-  CudnnDescriptor how = pointwise_descriptor(mode, type == CUDNN_DATA_BOOLEAN ? CUDNN_DATA_BOOLEAN : kMath);
-  how.finalize("a pointwise op");
-  CudnnDescriptor op(library_, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
-  op.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, how);
-  op.set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, descriptor(x));
-  op.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, descriptor(b));
-  op.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, descriptor(y));
-  op.finalize("a pointwise op");
-  parts_.push_back(std::move(how));
-  operations_.push_back(std::move(op));
-  return y;
+  return add_pointwise(pointwise_descriptor(mode, type == CUDNN_DATA_BOOLEAN ? CUDNN_DATA_BOOLEAN : kMath),
+                       {{CUDNN_ATTR_OPERATION_POINTWISE_XDESC, &x}, {CUDNN_ATTR_OPERATION_POINTWISE_BDESC, &b}}, y,
+                       "a pointwise op");
 }
 
 GraphTensor CudnnGraph::index(const GraphTensor& like, std::int64_t axis) {
   const GraphTensor y = between(like.dims, CUDNN_DATA_INT32);
   CudnnDescriptor how = pointwise_descriptor(CUDNN_POINTWISE_GEN_INDEX, CUDNN_DATA_INT32);
   how.set(CUDNN_ATTR_POINTWISE_AXIS, CUDNN_TYPE_INT64, axis);
-  how.finalize("an index");
-  CudnnDescriptor op(library_, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
-  op.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, how);
-  op.set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, descriptor(like));
-  op.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, descriptor(y));
-  op.finalize("an index");
-  parts_.push_back(std::move(how));
-  operations_.push_back(std::move(op));
-  return y;
+  return add_pointwise(std::move(how), {{CUDNN_ATTR_OPERATION_POINTWISE_XDESC, &like}}, y, "an index");
 }
 
 GraphTensor CudnnGraph::select(const GraphTensor& mask, const GraphTensor& yes, const GraphTensor& no) {
   const GraphTensor y = between(yes.dims, CUDNN_DATA_FLOAT);
-  CudnnDescriptor how = pointwise_descriptor(CUDNN_POINTWISE_BINARY_SELECT, kMath);
-  how.finalize("a selection");
-  CudnnDescriptor op(library_, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
-  op.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, how);
-  op.set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, descriptor(yes));
-  op.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, descriptor(no));
-  op.set(CUDNN_ATTR_OPERATION_POINTWISE_TDESC, descriptor(mask));
-  op.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, descriptor(y));
-  op.finalize("a selection");
-  parts_.push_back(std::move(how));
-  operations_.push_back(std::move(op));
-  return y;
+  return add_pointwise(pointwise_descriptor(CUDNN_POINTWISE_BINARY_SELECT, kMath),
+                       {{CUDNN_ATTR_OPERATION_POINTWISE_XDESC, &yes},
+                        {CUDNN_ATTR_OPERATION_POINTWISE_BDESC, &no},
+                        {CUDNN_ATTR_OPERATION_POINTWISE_TDESC, &mask}},
+                       y, "a selection");
 }
 
 void CudnnGraph::reduce(cudnnReduceTensorOp_t op_kind, const GraphTensor& x, const GraphTensor& out) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -88,6 +89,10 @@ class CudnnGraph {
   GraphTensor add_tensor(GraphTensor t, bool is_virtual, bool by_value);
   GraphTensor between(const Shape4& dims, cudnnDataType_t type);
   CudnnDescriptor pointwise_descriptor(cudnnPointwiseMode_t mode, cudnnDataType_t math) const;
+  // Adds the op `how` that reads the tensors by attribute and writes y; returns y. `what` names it in complaints.
+  GraphTensor add_pointwise(CudnnDescriptor how,
+                            std::initializer_list<std::pair<cudnnBackendAttributeName_t, const GraphTensor*>> reads,
+                            const GraphTensor& y, const char* what);
   CudnnDescriptor finished_graph(const CudnnHandle* handle) const;
   Plan plan_of(std::shared_ptr<const CudnnHandle> handle, const CudnnDescriptor* gpu) const;
 

@@ -26,8 +26,10 @@ double d(std::int64_t n) {
 // Shapes of one (EP, TP) pair.
 class Lister {
  public:
-  Lister(const Model& model, const ShapeOptions& o, std::int64_t ep, std::int64_t tp, std::vector<Job>& jobs)
-      : m_(model), o_(o), ep_(ep), tp_(tp), n_(o.seq * o.micro_batch), n_sp_(n_ / tp), jobs_(jobs) {}
+  Lister(const Model& model, const ShapeOptions& o, std::int64_t ep, std::int64_t tp, std::vector<Job>& jobs,
+         std::set<std::string>& left_out)
+      : m_(model), o_(o), ep_(ep), tp_(tp), n_(o.seq * o.micro_batch), n_sp_(n_ / tp), jobs_(jobs),
+        left_out_(left_out) {}
 
   void list() {
     std::map<std::int32_t, double> layers;
@@ -85,8 +87,15 @@ class Lister {
     add("attention_bwd", o_.attention, "bf16", dims, 2.5 * flops / kFlops);
   }
 
+  // Whether a size divides the model; one that does not is noted.
+  bool divides(const char* size, std::int64_t by, std::int64_t n, const char* what) {
+    if (n % by != 0) left_out_.insert(fmt::format("{} {} does not divide {} {}", size, by, n, what));
+    return n % by == 0;
+  }
+  bool tp_divides(std::int64_t heads) { return divides("TP", tp_, heads, "heads"); }
+
   void attention(const GroupedQueryAttention& a) {
-    if (a.heads % tp_ != 0) return;
+    if (!tp_divides(a.heads)) return;
     const std::int64_t q = a.heads / tp_ * a.head_dim;
     const std::int64_t kv_heads = std::max<std::int64_t>(1, a.kv_heads / tp_);
     linear(n_, m_.hidden_size, (a.output_gate ? 2 : 1) * q + 2 * kv_heads * a.head_dim, true);
@@ -99,7 +108,7 @@ class Lister {
   }
 
   void attention(const MultiLatentAttention& a) {
-    if (a.heads % tp_ != 0) return;
+    if (!tp_divides(a.heads)) return;
     const std::int64_t heads = a.heads / tp_;
     const std::int64_t qk = a.qk_nope_head_dim + a.qk_rope_head_dim;
     if (a.q_lora_rank) {
@@ -116,7 +125,7 @@ class Lister {
 
   // The delta rule itself has no kernel in CUDA's libraries.
   void attention(const GatedDeltaNet& a) {
-    if (a.key_heads % tp_ != 0 || a.value_heads % tp_ != 0) return;
+    if (!tp_divides(a.key_heads) || !tp_divides(a.value_heads)) return;
     const std::int64_t q = a.key_heads / tp_ * a.key_head_dim;
     const std::int64_t u = a.value_heads / tp_ * a.value_head_dim;
     linear(n_, m_.hidden_size, 2 * q + 2 * u, true);
@@ -126,7 +135,7 @@ class Lister {
 
   // Nor has the chunked scan.
   void attention(const Mamba2& a) {
-    if (a.mamba_num_heads % tp_ != 0 || a.n_groups % tp_ != 0) return;
+    if (!tp_divides(a.mamba_num_heads) || !tp_divides(a.n_groups)) return;
     const std::int64_t inner = a.inner_size() / tp_;
     linear(n_, m_.hidden_size, a.in_proj_size() / tp_, true);
     linear(n_, inner, m_.hidden_size, true);
@@ -161,7 +170,7 @@ class Lister {
     for (const char* kernel : {"unpermute", "permute_bwd"}) stream("unpermute", kernel, permutation, moved);
     if (f.shared_ffn_hidden_size > 0 && f.shared_ffn_hidden_size % tp_ == 0)
       mlp(n_, f.shared_ffn_hidden_size / tp_, f.gated);
-    if (f.num_experts % ep_ != 0) return;
+    if (!divides("EP", ep_, f.num_experts, "experts")) return;
     const std::int64_t experts = f.num_experts / ep_;
     grouped(experts, rows, in, (f.gated ? 2 : 1) * f.moe_ffn_hidden_size);
     grouped(experts, rows, f.moe_ffn_hidden_size, in);
@@ -206,6 +215,7 @@ class Lister {
   std::int64_t n_sp_; // of a rank in the sequence-parallel region
   double times_ = 1.0;
   std::vector<Job>& jobs_;
+  std::set<std::string>& left_out_;
 };
 
 // Cube of 8192 for the peak, and pairs for contention: op kinds x SMs held x GB/s streamed.
@@ -245,42 +255,33 @@ void add_collectives(const Model& model, const ShapeOptions& o, std::vector<Job>
   }
 }
 
-// What TP divides in an attention: its heads, of whatever kind.
-struct Heads {
-  std::vector<std::int64_t> operator()(const GroupedQueryAttention& a) const { return {a.heads}; }
-  std::vector<std::int64_t> operator()(const MultiLatentAttention& a) const { return {a.heads}; }
-  std::vector<std::int64_t> operator()(const GatedDeltaNet& a) const { return {a.key_heads, a.value_heads}; }
-  std::vector<std::int64_t> operator()(const Mamba2& a) const { return {a.mamba_num_heads, a.n_groups}; }
-  template <class None>
-  std::vector<std::int64_t> operator()(const None&) const {
-    return {};
-  }
+struct Listing {
+  std::vector<Job> jobs;
+  std::set<std::string> left_out;
 };
+
+Listing list_sizes(const Model& model, const ShapeOptions& options) {
+  Listing all;
+  const std::int64_t tokens = options.seq * options.micro_batch;
+  for (const std::int64_t ep : options.ep)
+    for (const std::int64_t tp : options.tp) {
+      std::vector<Job> none; // whatever else does not divide is said all the same
+      const bool divides = tokens % tp == 0;
+      if (!divides) all.left_out.insert(fmt::format("TP {} does not divide {} tokens", tp, tokens));
+      Lister(model, options, ep, tp, divides ? all.jobs : none, all.left_out).list();
+    }
+  return all;
+}
 
 } // namespace
 
 std::vector<std::string> sizes_left_out(const Model& model, const ShapeOptions& options) {
-  std::set<std::string> lines;
-  for (const LayerKind& kind : model.kinds) {
-    const MoeFfn* moe = moe_of(kind);
-    for (const std::int64_t ep : options.ep)
-      if (moe != nullptr && moe->num_experts % ep != 0)
-        lines.insert(fmt::format("EP {} does not divide {} experts", ep, moe->num_experts));
-    for (const std::int64_t tp : options.tp)
-      for (const std::int64_t heads : std::visit(Heads{}, kind.attention))
-        if (heads % tp != 0) lines.insert(fmt::format("TP {} does not divide {} heads", tp, heads));
-  }
-  for (const std::int64_t tp : options.tp)
-    if (options.seq * options.micro_batch % tp != 0)
-      lines.insert(fmt::format("TP {} does not divide {} tokens", tp, options.seq * options.micro_batch));
+  const std::set<std::string> lines = list_sizes(model, options).left_out;
   return {lines.begin(), lines.end()};
 }
 
 std::vector<Job> model_shapes(const Model& model, const ShapeOptions& options) {
-  std::vector<Job> jobs;
-  for (const std::int64_t ep : options.ep)
-    for (const std::int64_t tp : options.tp)
-      if (options.seq * options.micro_batch % tp == 0) Lister(model, options, ep, tp, jobs).list();
+  std::vector<Job> jobs = list_sizes(model, options).jobs;
   if (options.reference) add_reference_points(options, jobs);
   add_collectives(model, options, jobs);
   return jobs;

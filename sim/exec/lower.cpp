@@ -28,16 +28,21 @@ void append(Template& t, const std::vector<PieceOps::Item>& items) {
   }
 }
 
+// Of one rank's share of a micro-batch at balanced load.
+ActivationShape balanced_shape(const Scenario& s) {
+  return {s.tokens_per_tp_group(),
+          s.parallelism.tp,
+          s.parallelism.etp,
+          s.parallelism.sequence_parallel,
+          s.precision,
+          true,
+          1.0};
+}
+
 // What a deferred weight gradient keeps: an even share of what its stage keeps for one micro-batch.
 std::vector<std::int64_t> held_bytes(const Scenario& s, const std::vector<std::vector<PieceOps>>& stages) {
   std::vector<std::int64_t> held;
-  const ActivationShape shape{s.tokens_per_tp_group(),
-                              s.parallelism.tp,
-                              s.parallelism.etp,
-                              s.parallelism.sequence_parallel,
-                              s.precision,
-                              true,
-                              1.0};
+  const ActivationShape shape = balanced_shape(s);
   for (std::size_t i = 0; i < stages.size(); ++i) {
     std::int64_t movable = 0;
     for (const PieceOps& p : stages[i])
@@ -51,13 +56,7 @@ std::vector<std::int64_t> held_bytes(const Scenario& s, const std::vector<std::v
 // Numbers the recomputations of each stage in the order of its backward. Each holds an even share of the activations
 // that recomputing spares the stage.
 void number_ahead(const Scenario& s, std::vector<std::vector<PieceOps>>& stages, Program& program) {
-  const ActivationShape shape{s.tokens_per_tp_group(),
-                              s.parallelism.tp,
-                              s.parallelism.etp,
-                              s.parallelism.sequence_parallel,
-                              s.precision,
-                              true,
-                              1.0};
+  const ActivationShape shape = balanced_shape(s);
   program.ahead.resize(stages.size());
   for (std::size_t i = 0; i < stages.size(); ++i) {
     std::vector<AheadWork>& ahead = program.ahead[i];

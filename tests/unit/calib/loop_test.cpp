@@ -12,6 +12,7 @@
 #include "calib/loop/plan.h"
 #include "calib/loop/stage.h"
 #include "sim/base/error.h"
+#include "tests/support/loop_plans.h"
 
 using namespace tessella;
 using namespace tessella::calib;
@@ -26,17 +27,6 @@ LoopModel tiny() {
   m.expert_ffn = 32;
   m.vocab = 64;
   return m;
-}
-
-LoopPlan plan_of(const std::string& schedule, int pp, int ep, int micro_batches, std::vector<int> layers) {
-  LoopPlan p;
-  p.name = schedule;
-  p.schedule = schedule;
-  p.pp = pp;
-  p.ep = ep;
-  p.micro_batches = micro_batches;
-  p.layers = std::move(layers);
-  return p;
 }
 
 std::string text(const std::vector<Action>& actions) {

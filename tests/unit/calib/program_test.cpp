@@ -9,22 +9,12 @@
 #include "calib/loop/program.h"
 #include "calib/loop/shapes.h"
 #include "sim/base/error.h"
+#include "tests/support/loop_plans.h"
 
 using namespace tessella;
 using namespace tessella::calib;
 
 namespace {
-
-LoopPlan plan_of(const std::string& schedule, int pp, int ep, int micro_batches, std::vector<int> layers) {
-  LoopPlan p;
-  p.name = schedule;
-  p.schedule = schedule;
-  p.pp = pp;
-  p.ep = ep;
-  p.micro_batches = micro_batches;
-  p.layers = std::move(layers);
-  return p;
-}
 
 std::vector<LoopPlan> plans() {
   LoopPlan uneven = plan_of("1f1b", 1, 2, 2, {4});

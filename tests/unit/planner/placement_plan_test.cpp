@@ -28,6 +28,24 @@ std::int64_t layers_of(const Scenario& s, std::size_t rank) {
 
 const std::string kUneven = "routing={preset: natural}";
 
+// The plan's experts survive its file, and beat experts in their order on the same partition.
+struct Adopted {
+  Scenario placed;
+  RunResult before, after;
+};
+
+Adopted adopted(const Scenario& s, const PlanFile& plan) {
+  CHECK(load_plan_text("plan.yaml", to_yaml(plan)).experts == plan.experts);
+  Scenario placed = s;
+  REQUIRE_FALSE(adopt_plan(plan, "renew", placed));
+  Scenario contiguous = s;
+  contiguous.partition = plan.best.partition;
+  Adopted a{placed, simulate(contiguous, {}), simulate(placed, {})};
+  CHECK(a.after.step_time < a.before.step_time);
+  CHECK(a.after.load_imbalance_mean < a.before.load_imbalance_mean);
+  return a;
+}
+
 } // namespace
 
 TEST_CASE("A migrated placement evens the ranks out, survives its file, and makes the step shorter") {
@@ -38,15 +56,7 @@ TEST_CASE("A migrated placement evens the ranks out, survives its file, and make
   plan.experts = migrated_experts(s, 64);
   CHECK(plan.experts->load_after < 0.8 * plan.experts->load_before);
   CHECK(plan.experts->load_after >= 1.0);
-  CHECK(load_plan_text("plan.yaml", to_yaml(plan)).experts == plan.experts);
-  Scenario placed = s;
-  REQUIRE_FALSE(adopt_plan(plan, "renew", placed));
-  Scenario contiguous = s;
-  contiguous.partition = plan.best.partition;
-  const RunResult before = simulate(contiguous, {});
-  const RunResult after = simulate(placed, {});
-  CHECK(after.step_time < before.step_time);
-  CHECK(after.load_imbalance_mean < before.load_imbalance_mean);
+  adopted(s, plan);
 }
 
 TEST_CASE("Replicas even the ranks out further; their memory and their way home are charged") {
@@ -56,24 +66,16 @@ TEST_CASE("Replicas even the ranks out further; their memory and their way home 
   PlanFile plan = make_plan(s, options);
   plan.experts = replicated_experts(s, 160); // 5 slots on each of 32 ranks instead of 4
   CHECK(plan.experts->load_after < migrated_experts(s, 64).load_after);
-  CHECK(load_plan_text("plan.yaml", to_yaml(plan)).experts == plan.experts);
-  Scenario placed = s;
-  REQUIRE_FALSE(adopt_plan(plan, "renew", placed));
-  Scenario contiguous = s;
-  contiguous.partition = plan.best.partition;
-  const RunResult before = simulate(contiguous, {});
-  const RunResult after = simulate(placed, {});
-  CHECK(after.step_time < before.step_time);
-  CHECK(after.load_imbalance_mean < before.load_imbalance_mean);
-  const RankMemory& own = before.memory.ranks[1];
-  const RankMemory& held = after.memory.ranks[1];
+  Adopted a = adopted(s, plan);
+  const RankMemory& own = a.before.memory.ranks[1];
+  const RankMemory& held = a.after.memory.ranks[1];
   CHECK(held.weights > own.weights);
   // One expert of 3 x 4096 x 1536 in bf16 a layer.
-  CHECK(held.weights.count - own.weights.count == layers_of(placed, 1) * 3LL * 4096 * 1536 * 2);
+  CHECK(held.weights.count - own.weights.count == layers_of(a.placed, 1) * 3LL * 4096 * 1536 * 2);
   CHECK(held.gradients.count - own.gradients.count == 2 * (held.weights.count - own.weights.count));
   CHECK(held.optimizer == own.optimizer);
-  placed.expert_migration.method = MigrationMethod::swap;
-  CHECK(adopt_plan(plan, "renew", placed)->find("replicate") != std::string::npos);
+  a.placed.expert_migration.method = MigrationMethod::swap;
+  CHECK(adopt_plan(plan, "renew", a.placed)->find("replicate") != std::string::npos);
   CHECK_THROWS_WITH_AS(replicated_experts(s, 130), doctest::Contains("32"), InputError);
 }
 
